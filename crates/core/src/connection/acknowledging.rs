@@ -186,6 +186,9 @@ impl Connection {
                 self.take_known_distance(end, known);
             }
         }
+        if self.shown[SERVER] && self.tap_rtt(SERVER) >= handshake::LOST_AFTER {
+            self.doubt_opening();
+        }
     }
 
     #[cold]
@@ -403,6 +406,9 @@ impl Connection {
             && self.is_stale(rtt, known, from, stamp)
         {
             return;
+        }
+        if nearer && from == SERVER && known.is_some_and(|known| known >= handshake::LOST_AFTER) {
+            self.opened_by_copy(rtt);
         }
         let least = if nearer { rtt } else { known.unwrap_or(rtt) };
         if nearer || !self.shown[from] {

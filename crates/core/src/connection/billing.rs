@@ -21,7 +21,7 @@ use crate::rules::pair::Pair;
 use crate::rules::proxy::Beyond;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
-use crate::rules::{self, cork, crossed, nagle, not_captured, repair, server_think};
+use crate::rules::{self, cork, crossed, handshake, nagle, not_captured, repair, server_think};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{BURST_GAP, DELAYED_ACK_MIN, HELD_BACK_MIN, ROUND_TRIP_PLAY, WORD_MAX};
@@ -339,7 +339,8 @@ impl Connection {
             return self.opened_behind(setup, near);
         }
         let between = || self.answers.taken_over || self.has_host_between();
-        self.answers.beyond(setup.opened()?, near, between)
+        let opened = setup.opened().filter(|_| !handshake::is_of_copy(setup, near))?;
+        self.answers.beyond(opened, near, between)
     }
 
     /// The same where several SYNs were sent: a host that must stand in between, and acknowledges sooner than the last of them was answered, is no measure of

@@ -7,6 +7,8 @@
 use tcpwhy_wire::{Duration, Instant};
 
 use super::Connection;
+use crate::estimate::maybe::Maybe;
+use crate::estimate::rto::RtoEstimator;
 use crate::flow::ends::SERVER;
 use crate::flow::handshake::Setup;
 use crate::rules::handshake;
@@ -85,6 +87,28 @@ impl Connection {
         let soon = self.now - at < TOLD_WITHIN.times(2) && clock.began() == Some(at) && clock.is_rated();
         let late = clock.base().filter(|_| soon).map(|base| -base - clock.tick());
         late.filter(|late| late.is_positive() && !self.is_on_one_host())
+    }
+
+    /// What took a SYN's timer longer than a handshake between these hosts does was answered by a copy: the way is as long as there.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn doubt_opening(&mut self) {
+        let Some(way) = self.path_memory.shown(SERVER) else { return };
+        if self.opened_by_copy(way) {
+            self.tap_rtt[SERVER] = Maybe::of(way);
+            self.models[SERVER].forget_pauses();
+        }
+    }
+
+    /// Whether a copy of its SYN-ACK opened it, if the way to the server and back is `way` long. Then that has timed nothing (RFC 6298, 5.7).
+    pub(super) fn opened_by_copy(&mut self, way: Duration) -> bool {
+        let setup = self.setup.as_ref().filter(|setup| setup.opened() == self.tap_rtt[SERVER].get());
+        let copied = setup.is_some_and(|setup| handshake::is_of_copy(setup, way));
+        let server = &mut self.flows[SERVER];
+        if copied && !server.timestamps && server.last_data.is_none() {
+            server.rto = RtoEstimator::behind_a_copy(server.acked_bare == 0);
+        }
+        copied
     }
 }
 

@@ -6,6 +6,8 @@ use tcpwhy_wire::Duration;
 
 /// TCP_TIMEOUT_INIT before a sample (RFC 6298, 2.1).
 const RTO_INITIAL: Duration = Duration::from_secs(1);
+/// The same where a SYN or a SYN-ACK was sent again (RFC 6298, 5.7; TCP_TIMEOUT_FALLBACK, tcp_init_metrics, net/ipv4/tcp_metrics.c, Linux 6.12).
+const RTO_FALLBACK: Duration = Duration::from_secs(3);
 
 /// Smoothed round-trip time and the timer that follows from it, as the sender would have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -15,6 +17,10 @@ pub(crate) struct RtoEstimator {
     rttvar: Duration,
     /// A round trip has been measured since the first.
     settling: bool,
+    /// No sample was taken of the handshake ...
+    untimed: bool,
+    /// ... which is still to be acknowledged.
+    skips: bool,
 }
 
 impl RtoEstimator {
@@ -23,6 +29,9 @@ impl RtoEstimator {
     #[inline(always)]
     pub(crate) fn on_sample(&mut self, rtt: Duration) {
         let Some(srtt) = self.srtt.get() else {
+            if std::mem::take(&mut self.skips) {
+                return;
+            }
             self.srtt = Maybe::of(rtt);
             self.rttvar = rtt.times(2).max(RTO_MIN);
             return;
@@ -40,9 +49,20 @@ impl RtoEstimator {
         }
     }
 
+    /// Of who sent a SYN or SYN-ACK again, and takes no sample of what acknowledges that. `skips` where the capture has it once.
+    pub(crate) fn behind_a_copy(skips: bool) -> Self {
+        Self { untimed: true, skips, ..Self::default() }
+    }
+
+    /// Whether it has still not taken any sample, having sent a SYN or SYN-ACK again.
+    pub(crate) fn is_untimed(&self) -> bool {
+        self.untimed && self.srtt.is_none()
+    }
+
     /// The timer's length.
     pub(crate) fn rto(&self) -> Duration {
-        self.srtt.get().map_or(RTO_INITIAL, |srtt| srtt + self.rttvar.max(RTO_MIN))
+        let first = if self.untimed { RTO_FALLBACK } else { RTO_INITIAL };
+        self.srtt.get().map_or(first, |srtt| srtt + self.rttvar.max(RTO_MIN))
     }
 
     /// The smoothed round trip.
@@ -71,5 +91,15 @@ mod tests {
             at_40.on_sample(Duration::from_millis(40));
         }
         assert!((240..=248).contains(&(at_40.rto().as_nanos() / 1_000_000)), "{}", at_40.rto());
+    }
+
+    #[test]
+    fn behind_a_copy_of_a_syn_ack_nothing_is_known_until_data_is_acknowledged() {
+        let mut rto = RtoEstimator::behind_a_copy(true);
+        assert_eq!(rto.rto(), Duration::from_secs(3));
+        rto.on_sample(Duration::from_millis(997));
+        assert_eq!(rto.rto(), Duration::from_secs(3));
+        rto.on_sample(Duration::from_millis(20));
+        assert_eq!(rto.rto(), Duration::from_millis(220));
     }
 }

@@ -41,10 +41,16 @@ const SYN_TIMER_PLAY: Duration = Duration::from_millis(120);
 /// The round trip to the server: no more than its `quickest` reaction since, where the handshake of one SYN took a SYN's timer longer. It
 /// answered a SYN that is not in the capture.
 pub(crate) fn round_trip(setup: &Setup, known: Duration, quickest: Duration) -> Duration {
-    let took = setup.last_syn_ack().map_or(Duration::ZERO, |(at, _)| at - setup.first_syn.0);
-    let lost = |timer: Duration| (took - quickest - timer).max(timer + quickest - took) <= SYN_TIMER_PLAY;
-    let single = setup.syn_count() == 1 && setup.syn_ack_count() == 1;
-    if single && SYN_TIMERS.into_iter().any(lost) { known.min(quickest) } else { known }
+    if is_of_copy(setup, quickest) { known.min(quickest) } else { known }
+}
+
+/// Whether the only SYN-ACK came a SYN's timer later than the way to the server and back takes: it was a copy, or answered a SYN that is not in the capture, and
+/// shows no round trip (Karn; RFC 6298, 3).
+#[inline]
+pub(crate) fn is_of_copy(setup: &Setup, way: Duration) -> bool {
+    let Some(took) = setup.opened() else { return false };
+    let lost = |timer: Duration| (took - way - timer).max(timer + way - took) <= SYN_TIMER_PLAY;
+    SYN_TIMERS.into_iter().any(lost)
 }
 
 /// Whether a SYN-ACK that answers the first of several SYNs, or the only one, may be the second one that its server sent, or a later one: its

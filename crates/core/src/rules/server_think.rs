@@ -257,6 +257,8 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let or_cork = small && (unknown || is_of_timer(left, flow.rto.rto(), true));
     // A packet that is missing before it may be the first copy, or an acknowledgement that held it.
     let missed = flow.missed_since_data > 0 && slow;
+    // Where a path has lost a SYN-ACK, a wait as long as the timer that follows from that may be for a copy.
+    let repeated = flow.rto.is_untimed() && is_of_timer(left, flow.rto.rto(), true);
     // Near the client, a request that was late on its way looks like a server that took longer.
     let varied = rtt_to_server > pair.tap_rtt[open.initiator]
         && pair.flows.iter().any(|flow| flow.queued_peak >= left.max(VARIED_MIN));
@@ -274,7 +276,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let late = late || slow && answers_unseen(pair, open, segment);
     let late = late
         || flow.seems_late(segment.at).is_some_and(|queued| queued >= left.divided_by(2).max(VARIED_MIN));
-    let confidence = match (missed || late, near && !or_cork) {
+    let confidence = match (missed || repeated || late, near && !or_cork) {
         (true, _) => Confidence::Possible,
         // Without the handshake nothing tells whether whoever acknowledges is as far away as whoever answers (`proxy`).
         (false, true) if !pair.shown[server] => Confidence::Likely,

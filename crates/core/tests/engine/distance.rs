@@ -548,3 +548,34 @@ fn a_question_that_was_needlessly_sent_again_was_not_there_for_certain() {
     let surest = own.iter().filter(|line| line.ns > ms(100)).map(|line| line.confidence).max();
     assert_eq!(surest, Some(Possible), "{seen}");
 }
+
+/// A SYN-ACK comes 997 ms behind the SYN, where another handshake between the hosts takes 0.3, or the next acknowledgement comes so soon: the first one was lost
+/// before the capture, and the server, which has sent two, times no answer to them (frames 99 to 525 of a browser's in a virtual machine). What comes 3 s later, as
+/// its first timer then says, may have been lost as well.
+#[test]
+fn the_answer_to_a_copied_syn_ack_is_no_way() {
+    for wait in [3_020, 2_000] {
+        for (beside, ack) in [(true, "q+0 S ack\n"), (false, "q+0 S ack\n"), (true, "")] {
+            let log = |text: String| log(text).rtt(ms(0.3)).without_timestamps();
+            let mut segments = log(format!(
+                "@0 C syn\n +996.6 S syn\n +0 C ack\n +0.8 C 184 #q\n {ack} q+{wait} S 1460 more\n +0 S 670\n +0 C ack"
+            ))
+            .capture(End::Client);
+            if beside {
+                let sibling = log("handshake\n +1 C 100\n +20 S 700\n +0 C ack".to_owned());
+                segments.extend(
+                    sibling.between([Endpoint { port: 40_001, ..CLIENT }, SERVER]).capture(End::Client),
+                );
+            }
+            segments.sort_by_key(|segment| segment.at);
+            let seen = Seen::of(segments, "the client");
+            let exchanges = seen.report.connections.iter().flat_map(|connection| &connection.exchanges);
+            let exchange =
+                exchanges.filter(|exchange| exchange.request_bytes == 184).last().expect("a question");
+            assert!(of(exchange, Cause::RoundTrip) <= ms(1), "{seen}");
+            assert!(of(exchange, Cause::ServerThink) >= ms(wait - 1), "{seen}");
+            assert_eq!(sure_of(exchange, Cause::ServerThink) == Possible, wait > 3_000, "{seen}");
+            assert!(sure_of(exchange, Cause::RoundTrip) < Certain || !ack.is_empty(), "{seen}");
+        }
+    }
+}
