@@ -254,6 +254,9 @@ impl Connection {
             && let Some(setup) =
                 self.setup.as_mut().filter(|setup| from == CLIENT && setup.last_syn_ack().is_some())
         {
+            if let Some(stamps) = segment.options.timestamps {
+                setup.on_taken(segment.at, stamps.ecr);
+            }
             setup.done = true;
         }
         let peer = self.tap_rtt(from);

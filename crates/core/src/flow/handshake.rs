@@ -54,7 +54,7 @@ struct Rare {
     syns: Vec<(Instant, u32)>,
     syn_count: u32,
     last_syn: (Instant, u64),
-    first_syn_ack: Maybe<Instant>,
+    first_syn_ack: (Maybe<Instant>, u64),
     syn_ack_count: u32,
     /// The last two, and what their time stamps say.
     syn_ack_stamps: [Option<(Instant, u32)>; 2],
@@ -62,6 +62,8 @@ struct Rare {
     answered: Maybe<Instant>,
     /// The first SYN-ACK behind the one that the client took.
     again: Maybe<Instant>,
+    /// When the client acknowledged the first one, behind another.
+    taken: Maybe<Instant>,
     /// What the SYN carried, until that is answered.
     early: Option<Box<Segment>>,
 }
@@ -89,11 +91,12 @@ impl Setup {
             syns: self.last_syn_marks.stamp().map(|stamp| (self.first_syn.0, stamp)).into_iter().collect(),
             syn_count: 1,
             last_syn: self.first_syn,
-            first_syn_ack: self.syn_ack.0,
+            first_syn_ack: self.syn_ack,
             syn_ack_count: u32::from(self.syn_ack.0.is_some()),
             syn_ack_stamps: [None, syn_ack.map(|((at, _), stamp)| (at, stamp))],
             answered: self.is_echoed.then_some(self.first_syn.0).into(),
             again: Maybe::NONE,
+            taken: Maybe::NONE,
             early: None,
         }
     }
@@ -136,6 +139,29 @@ impl Setup {
         self.last_syn_ack_marks = Marks::of(syn_ack);
     }
 
+    /// The client acknowledges it, and echoes a stamp. That of the first of two SYN-ACKs, where the second has another, says that the first one had arrived: nothing
+    /// that follows an answer is echoed behind it (RFC 7323, 4.3), and the second one repaired nothing.
+    #[inline]
+    pub(crate) fn on_taken(&mut self, at: Instant, echoed: u32) {
+        if self.rare.is_some() && !self.done {
+            self.discard_copy(at, echoed);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn discard_copy(&mut self, at: Instant, echoed: u32) {
+        let Some(rare) = self.rare.as_mut().filter(|rare| rare.syn_count == 1 && rare.syn_ack_count == 2)
+        else {
+            return;
+        };
+        let [Some((_, first)), Some((_, second))] = rare.syn_ack_stamps else { return };
+        if first == echoed && second != echoed {
+            (rare.syn_ack_count, rare.taken) = (1, Maybe::of(at));
+            self.syn_ack = rare.first_syn_ack;
+        }
+    }
+
     /// Keeps what its SYN carried.
     pub(crate) fn keep_early(&mut self, data: Segment) {
         self.rare_mut().early.get_or_insert_with(|| Box::new(data));
@@ -160,7 +186,7 @@ impl Setup {
     }
 
     pub(crate) fn first_syn_ack(&self) -> Option<Instant> {
-        self.rare.as_ref().map_or(self.syn_ack.0, |rare| rare.first_syn_ack).get()
+        self.rare.as_ref().map_or(self.syn_ack.0, |rare| rare.first_syn_ack.0).get()
     }
 
     #[inline]
@@ -196,6 +222,12 @@ impl Setup {
     #[inline]
     pub(crate) fn answered_again(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.again.is_some())
+    }
+
+    /// How long behind the SYN-ACK its acknowledgement passed, where a copy lies between the two.
+    pub(crate) fn taken_after(&self) -> Option<Duration> {
+        let (at, _) = self.last_syn_ack()?;
+        self.rare.as_ref()?.taken.get().map(|taken| taken - at)
     }
 
     /// For how long the only SYN-ACK stood on its way at least, as the next one came sooner behind it than a server's timer can have sent that.
@@ -307,7 +339,9 @@ impl Setup {
 
 impl Rare {
     fn on_syn_ack(&mut self, syn_ack: &Segment) {
-        self.first_syn_ack.set_first(syn_ack.at);
+        if self.first_syn_ack.0.is_none() {
+            self.first_syn_ack = (Maybe::of(syn_ack.at), syn_ack.packet);
+        }
         let stamp = syn_ack.options.timestamps.map(|stamps| (syn_ack.at, stamps.val));
         self.syn_ack_stamps = [self.syn_ack_stamps[1], stamp];
         self.syn_ack_count = self.syn_ack_count.saturating_add(1);

@@ -153,8 +153,12 @@ pub(crate) fn bill(
 ) {
     account.clear();
     let Some((syn_ack_at, syn_ack)) = setup.last_syn_ack() else { return bill_syns(setup, reset, account) };
-    let waited = syn_ack_at - setup.first_syn.0 + client;
+    // The client took it before it had the copy: until then it, or what acknowledges it, stood on the way between.
+    let stood_behind = setup.taken_after().map_or(Duration::ZERO, |after| (after - client).at_least_zero());
+    let waited = syn_ack_at - setup.first_syn.0 + client + stood_behind;
     let mut split = Split::of(waited);
+    let late_behind = Charge::new(Cause::Queueing, Side::Client, stood_behind, Confidence::Possible);
+    split.take(late_behind.evidence(setup.first_syn.1, syn_ack));
     let took = syn_ack_at - setup.first_syn.0;
     let server = if sure_of_server || took > server { server } else { Duration::ZERO }; // known from this answer alone
     let excess = took - server;
