@@ -25,6 +25,8 @@ pub(crate) struct Shown {
     pub scale_bounds: ScaleBounds,
     /// When the last SACK or duplicate acknowledgement passed.
     pub sack_or_dupack_at: Instant,
+    /// Where what had arrived then began, if that was one row behind one hole.
+    pub hole_until: Option<Seq>,
     /// When it last showed that its peer's application reads with pauses: a window update or an acknowledgement of several segments passed
     /// some time after these.
     pub reader_paused_at: Instant,
@@ -42,6 +44,7 @@ static NONE: Shown = Shown {
     holes: Holes::NONE,
     scale_bounds: ScaleBounds::NONE,
     sack_or_dupack_at: Instant::MIN,
+    hole_until: None,
     reader_paused_at: Instant::MIN,
     unseen_acked_at: Instant::MIN,
     untimed_until: None,

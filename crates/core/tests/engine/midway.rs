@@ -441,3 +441,21 @@ fn what_the_servers_clock_measures_too_is_its_own_time_on_a_path_that_varies() {
     }
     assert_eq!(seen.exchange(11).of(Cause::ServerThink).confidence, Possible, "{seen}");
 }
+
+/// Begun in the middle, two segments overtake one another on their way: the acknowledgement of the second bears a SACK block, and that of the first acknowledges
+/// both, 12 ms before the answer (frames 108 to 631 of an assistant's). Each is a round trip: nothing was sent twice.
+#[test]
+fn what_fills_a_hole_of_reordering_shows_the_way() {
+    let question =
+        "+9000 C 1174 late=0.2 #q\n q+0.1 C 588 #s\n s+0 S ack\n q+0 S ack\n +12.4 S 615\n +40 C ack\n";
+    let text = format!("handshake\n {}", question.repeat(2));
+    let seen = Seen::of(
+        log(text).rtt(ms(164.6)).without_timestamps().capture(End::Client).split_off(3),
+        "the client, midway",
+    );
+    for n in [1, 2] {
+        let bill = seen.exchange(n);
+        assert!(bill.of(Cause::RoundTrip).ns >= ms(164), "{seen}");
+        assert!(bill.of(Cause::ServerThink).ns <= ms(14), "{seen}");
+    }
+}

@@ -3,7 +3,7 @@
 //! When it passes, the segments that it covers leave the queue, and show how far away the peer is and how fast the link. What the
 //! sender knew is told by what had reached it: until then an acknowledgement is in transit ([`Flow::learn`]).
 
-use tcpwhy_wire::{Duration, Instant, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::{Flow, REMEMBERED_MAX};
 use crate::estimate::bottleneck::Acked;
@@ -27,6 +27,24 @@ struct Covered {
     rtt: Option<Duration>,
     /// The last of them was sent again.
     repaired: bool,
+    /// From the first of them to the acknowledgement, where that had waited for it alone.
+    filled_since: Option<Duration>,
+}
+
+impl Covered {
+    /// The round trip that shows, and whether a copy may have been acknowledged.
+    #[inline]
+    fn round_trip(self) -> (Option<Duration>, bool) {
+        if self.filled_since.is_some() { (self.filled_since, false) } else { (self.rtt, self.repaired) }
+    }
+}
+
+/// Where what an acknowledgement says has arrived behind one hole begins.
+#[cold]
+fn only_hole_until(ack: &Segment) -> Option<Seq> {
+    let mut beyond = ack.options.sack().iter().filter(|block| block.end.after(ack.ack));
+    let first = beyond.next();
+    first.filter(|_| beyond.next().is_none()).map(|block| block.start)
 }
 
 /// How much sooner than a round trip to its sender an acknowledgement counts as known there: an estimate of that may be slightly too
@@ -185,14 +203,15 @@ impl Flow {
         }
         if sacked || duplicate {
             self.acknowledgements.interrupt(); // what it will jump by later did not arrive at once
-            self.unusual.shown().sack_or_dupack_at = ack.at;
+            let shown = self.unusual.shown();
+            (shown.sack_or_dupack_at, shown.hole_until) = (ack.at, only_hole_until(ack));
             let sacked = self.passed_or_lost(ack);
             self.on_passed(ack.at - rtt_to_receiver, 0, None, None, sacked, mss);
         }
         if self.in_transit.len() >= REMEMBERED_MAX {
             self.in_transit.pop_back();
         }
-        let Covered { rtt, repaired, .. } = covered;
+        let (rtt, repaired) = covered.round_trip();
         self.in_transit.push_back(AckSeen {
             at: ack.at,
             packet: ack.packet,
@@ -206,6 +225,20 @@ impl Flow {
             whole: self.sent.is_empty(),
         });
         rtt.filter(|_| !repaired)
+    }
+
+    /// How long before it the last was sent of what an acknowledgement waited for, which was missing in front of what had arrived, if that was never sent again: it
+    /// was acknowledged as soon as it came (RFC 5681, 4.2), and no copy of it can have been (Karn; tcp_clean_rtx_queue, net/ipv4/tcp_input.c, Linux 6.12).
+    #[cold]
+    #[inline(never)]
+    fn filled_since(&self, ack: &Segment) -> Option<Duration> {
+        let until = self.unusual.hole_until?;
+        let missing = self.sent.get(self.sent_before(until).checked_sub(1)?)?;
+        let once = !missing.retransmitted && !self.sent.front()?.retransmitted;
+        let timed = self.unusual.untimed_until.is_none_or(|until| missing.end.after(until));
+        let again = self.unusual.link.has_resent() || self.unusual.holes.reach(ack.ack);
+        let filled = missing.end == until && ack.ack.after(until);
+        (filled && once && timed && !again).then(|| (ack.at - missing.at).at_least_zero())
     }
 
     /// What alone was sent, if this is the first acknowledgement, and says nothing else: a handshake's.
@@ -259,6 +292,7 @@ impl Flow {
     /// The segments that are acknowledged for the first time leave the queue. `filled` where some of their bytes may have arrived
     /// before, behind a hole; `beyond` where some still lie there.
     fn take_covered(&mut self, ack: &Segment, beyond: bool, filled: bool, mss: u32) -> Covered {
+        let filled_since = if filled { self.filled_since(ack) } else { None };
         let bytes = self.highest_ack.map_or(0, |before| (ack.ack - before).max(0) as u32);
         self.newly_acked = bytes;
         self.large.on_acknowledged(bytes, mss);
@@ -269,8 +303,8 @@ impl Flow {
                 shown.unseen_acked_at = ack.at;
             }
         }
-        let mut covered =
-            Covered { bytes, oldest: self.sent.front().map(|sent| sent.at), ..Covered::default() };
+        let oldest = self.sent.front().map(|sent| sent.at);
+        let mut covered = Covered { bytes, oldest, filled_since, ..Covered::default() };
         let untimed_until = self.unusual.untimed_until;
         let rtt = |sent: &Sent| {
             let timed = !filled && untimed_until.is_none_or(|until| sent.end.after(until));
@@ -319,7 +353,7 @@ impl Flow {
         mss: u32,
         rtt_to_receiver: Duration,
     ) {
-        let &Covered { bytes, segments, oldest, newest_at, rtt, repaired } = covered;
+        let &Covered { bytes, segments, oldest, newest_at, rtt, repaired, .. } = covered;
         let count = if ack.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
         *count = count.saturating_add(1);
         // One that comes with an answer may have waited for that.

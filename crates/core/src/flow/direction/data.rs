@@ -220,7 +220,7 @@ impl Flow {
     }
 
     /// How many of the segments that are not acknowledged end at this byte or before it: they are in the order of their ends.
-    fn sent_before(&self, seq: Seq) -> usize {
+    pub(super) fn sent_before(&self, seq: Seq) -> usize {
         self.sent.partition_point(|sent| sent.end.at_or_before(seq))
     }
 
