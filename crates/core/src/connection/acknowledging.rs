@@ -408,6 +408,7 @@ impl Connection {
             && let Some((known, stamp)) = known.zip(self.flows[from].clock.present())
             && self.is_stale(rtt, known, from, stamp)
         {
+            self.answers.stale |= from == SERVER;
             return;
         }
         if nearer && from == SERVER && known.is_some_and(|known| known >= handshake::LOST_AFTER) {

@@ -23,7 +23,7 @@ use crate::tally::ledger::Ledger;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
 use crate::words::limits::{DELAYED_ACK_MAX, HELD_BACK_MIN, ROUND_TRIP_PLAY};
-use crate::words::report::{Kind, Pairing};
+use crate::words::report::{Confidence, Kind, Pairing};
 
 impl Connection {
     /// Ends what is under way and hands it to the ledger. `next` is the segment that starts something else.
@@ -406,7 +406,11 @@ impl Connection {
         let behind = setup.is_repeated() && self.beyond().is_some();
         let server = if behind { (Duration::ZERO, false) } else { (server, !self.is_ambiguous()) };
         let late = self.opened_late(setup, server.0);
-        handshake::bill((setup, reset, late), round_trip::to_client(&pair), server, stood, &mut account);
+        let (client, mut sure) = round_trip::to_client(&pair);
+        if self.answers.is_of_another() {
+            sure = sure.min(Confidence::Likely); // who answered the SYN stands further away than who speaks for him since
+        }
+        handshake::bill((setup, reset, late), (client, sure), server, stood, &mut account);
         if setup.is_last_answered() && self.is_beside(SERVER) {
             account.revise(Revision::Dropped { by: Side::Server, form: accepting::FORM }); // all had arrived
         } else if setup.is_unanswered() && self.is_ignored_beside() {

@@ -52,15 +52,22 @@ pub(crate) struct Answers {
     count: u8,
     /// Whoever speaks for the server is nearer than its SYN-ACK was.
     pub taken_over: bool,
+    /// It acknowledged much sooner, with a stamp of before.
+    pub stale: bool,
 }
 
 impl Default for Answers {
     fn default() -> Self {
-        Self { quickest: Duration::MAX, count: 0, taken_over: false }
+        Self { quickest: Duration::MAX, count: 0, taken_over: false, stale: false }
     }
 }
 
 impl Answers {
+    /// Whether the SYN-ACK came from another host than what is acknowledged since: how far away that was nobody knows.
+    pub(crate) fn is_of_another(self) -> bool {
+        self.taken_over && self.stale
+    }
+
     /// An answer came so long behind its question.
     pub(crate) fn on_answer(&mut self, wait: Duration) {
         self.quickest = self.quickest.min(wait);
