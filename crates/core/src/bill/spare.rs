@@ -7,6 +7,14 @@ use crate::words::cause::{Cause, Side};
 
 /// Copies of one message that are remembered.
 const COPIES_MAX: usize = 4;
+/// ... and of those that are over.
+const OVER_MAX: usize = 16;
+/// A copy that the path holds is told within so many times what had passed before it left, ...
+const TOLD_TIMES: i64 = 4;
+/// ... within this at least ...
+const TOLD_MIN: Duration = Duration::from_secs(1);
+/// ... and at most, or never. Source: none written down.
+const TOLD_MAX: Duration = Duration::from_secs(10);
 
 /// What was charged for a copy that left when a timer had run out.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,6 +28,9 @@ pub(crate) struct Spare {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Copied {
     at: Instant,
+    packet: u64,
+    /// When its bytes had left first, as far as is known.
+    since: Instant,
     bytes: [Seq; 2],
     charged: Spare,
     /// So many other copies have some of them too, or had: which of these had arrived only all of them tell.
@@ -31,6 +42,16 @@ struct Copied {
 }
 
 impl Copied {
+    /// Until when its receiver may say that it had its bytes before: what was on the path with it was on its way for so long.
+    fn until(&self) -> Instant {
+        self.at + (self.at - self.since).times(TOLD_TIMES).max(TOLD_MIN).min(TOLD_MAX)
+    }
+
+    /// Whether it was charged what its receiver may still say was for nothing.
+    fn is_undecided(&self, now: Instant) -> bool {
+        self.counts && self.charged.ns.is_positive() && now <= self.until()
+    }
+
     fn shares(&self, [start, end]: [Seq; 2]) -> bool {
         self.bytes[0].before(end) && start.before(self.bytes[1])
     }
@@ -67,11 +88,7 @@ impl Copies {
     /// `segment` goes out again after `split`.
     pub(crate) fn note(&mut self, split: &Split, segment: &Segment) {
         let bytes = [segment.seq, segment.seq + segment.payload_len];
-        let mut others = 0_u8;
-        for other in self.0.iter_mut().filter(|other| other.shares(bytes)) {
-            other.others = other.others.saturating_add(1);
-            others = others.saturating_add(1);
-        }
+        let (others, first_at) = self.count_others(bytes);
         let Some(first) = split.charges().next() else { return };
         let timer = split.charges().find(|charge| charge.cause == Cause::Rto);
         if self.0.len() == COPIES_MAX {
@@ -79,7 +96,67 @@ impl Copies {
         }
         let (ns, packets) = timer.map_or((Duration::ZERO, [0; 3]), |timer| (timer.ns, timer.evidence));
         let charged = Spare { sender: first.sender, ns, packets };
-        self.0.push(Copied { at: segment.at, bytes, charged, others, told: false, counts: false });
+        let (at, packet) = (segment.at, segment.packet);
+        let took: Duration = split.charges().map(|charge| charge.ns).sum();
+        let since = first_at.unwrap_or(at).min(at - took);
+        self.0.push(Copied { at, packet, since, bytes, charged, others, told: false, counts: false });
+    }
+
+    /// One more copy of these bytes went out. Returns how many there were, and when these bytes had left first.
+    fn count_others(&mut self, bytes: [Seq; 2]) -> (u8, Option<Instant>) {
+        let (mut others, mut first_at) = (0_u8, None);
+        for other in self.0.iter_mut().filter(|other| other.shares(bytes)) {
+            other.others = other.others.saturating_add(1);
+            others = others.saturating_add(1);
+            first_at = Some(other.since.min(first_at.unwrap_or(other.since)));
+        }
+        (others, first_at)
+    }
+
+    /// Whether one of them was charged what its receiver may still say was for nothing.
+    pub(crate) fn are_undecided(&self, now: Instant) -> bool {
+        self.0.iter().any(|copied| copied.is_undecided(now))
+    }
+
+    /// Takes those of a message that is over.
+    pub(crate) fn append(&mut self, over: &mut Self) {
+        self.0.append(&mut over.0);
+        self.0.drain(..self.0.len().saturating_sub(OVER_MAX));
+    }
+
+    /// `segment` goes out again though its message is over: which of its copies had arrived only all of them tell.
+    pub(crate) fn note_after(&mut self, segment: &Segment) {
+        let (at, packet, bytes) = (segment.at, segment.packet, [segment.seq, segment.seq + segment.payload_len]);
+        let (others, Some(since)) = self.count_others(bytes) else { return };
+        let Some(of) = self.0.iter().find(|other| other.shares(bytes)) else { return };
+        let charged = Spare { ns: Duration::ZERO, ..of.charged };
+        self.0.push(Copied { at, packet, since, bytes, charged, others, told: false, counts: false });
+        self.0.drain(..self.0.len().saturating_sub(OVER_MAX));
+    }
+
+    /// Whether a message of these packets may still turn out to have been repaired for nothing.
+    pub(crate) fn may_tell_of(&self, [first, last]: [u64; 2], now: Instant) -> bool {
+        let of = |copied: &Copied| (first..=last).contains(&copied.packet);
+        self.0.iter().any(|copied| of(copied) && copied.is_undecided(now) && !self.is_told(copied))
+    }
+
+    /// What was charged for copies in a message of these packets that were for nothing.
+    pub(crate) fn take_told_of(&mut self, [first, last]: [u64; 2]) -> Option<Spare> {
+        let mut of_all = None;
+        for n in 0..self.0.len() {
+            if (first..=last).contains(&self.0[n].packet) && self.0[n].counts && self.is_told(&self.0[n]) {
+                self.0[n].move_to(&mut of_all);
+            }
+        }
+        of_all
+    }
+
+    /// Forgets those of which nothing more is to be learnt, unless their message is to take it yet.
+    pub(crate) fn forget_decided(&mut self, now: Instant) {
+        let told = |copied: &Copied| copied.counts && copied.charged.ns.is_positive() && self.is_told(copied);
+        if self.0.iter().all(|copied| now > copied.until() && !told(copied)) {
+            self.0.clear();
+        }
     }
 
     /// The last ones count, and the timer before them took so much more.
@@ -99,14 +176,7 @@ impl Copies {
     /// What was charged for copies that count, where by now D-SACKs have named each copy of the same bytes: then the first one to arrive was for
     /// nothing as well, and before it the original had come. One D-SACK names one copy of the same bytes (RFC 2883, 4).
     pub(crate) fn told(&mut self, block: SackBlock) -> Option<Spare> {
-        let mut named = [false; COPIES_MAX];
-        for n in 0..self.0.len() {
-            let [start, end] = self.0[n].bytes;
-            let within = block.start.at_or_before(start) && end.at_or_before(block.end);
-            let other = (0..n).any(|m| named[m] && self.0[m].shares([start, end]));
-            named[n] = within && !other && !self.0[n].told;
-            self.0[n].told |= named[n];
-        }
+        self.name(block);
         let mut of_all = None;
         for n in 0..self.0.len() {
             if self.0[n].counts && self.is_told(&self.0[n]) {
@@ -114,6 +184,18 @@ impl Copies {
             }
         }
         of_all
+    }
+
+    /// A D-SACK names a copy of each of its bytes.
+    pub(crate) fn name(&mut self, block: SackBlock) {
+        let mut named = [false; OVER_MAX];
+        for n in 0..self.0.len() {
+            let [start, end] = self.0[n].bytes;
+            let within = block.start.at_or_before(start) && end.at_or_before(block.end);
+            let other = (0..n).any(|m| named[m] && self.0[m].shares([start, end]));
+            named[n] = within && !other && !self.0[n].told;
+            self.0[n].told |= named[n];
+        }
     }
 
     /// Whether D-SACKs have named it, and all that have some of its bytes.

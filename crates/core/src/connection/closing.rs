@@ -4,7 +4,6 @@ mod usual;
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
-use super::held_back::Finished;
 use super::roles::Parked;
 use super::turn::Paired;
 use super::{Connection, accepting};
@@ -13,11 +12,10 @@ use crate::bill::exchange::Open;
 use crate::bill::line::LineView;
 use crate::bill::revise::{Guess, Revision};
 use crate::estimate::maybe::Maybe;
-use crate::estimate::timer_hits::TimerHits;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::LastData;
 use crate::rules::handshake;
-use crate::rules::{cork, drain, late_start, round_trip};
+use crate::rules::{drain, late_start, round_trip};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::{Cause, Side};
@@ -255,6 +253,9 @@ impl Connection {
         let path = open.last_path();
         path.commit();
         path.charge_early(rate, side(speaker));
+        if open.request.has_copies() || open.reply.has_copies() {
+            self.keep_copies(open);
+        }
         if open.kind() == Kind::OneWay {
             self.close_pieces(open, parked, ledger);
             open.reply_bytes = 0; // what crossed it on its way
@@ -421,55 +422,6 @@ impl Connection {
         self.hand_over(meta, &mut account, ledger);
         account.clear();
         ledger.scratch = account;
-    }
-
-    /// Hands what is over to the ledger, or keeps it back.
-    pub(super) fn hand_over(&mut self, closed: Closed, account: &mut Account, ledger: &mut Ledger) {
-        if self.set.is_some() {
-            self.leave_out_set(&closed, account);
-        }
-        if self.models[SERVER].has_timer_hits() {
-            self.hand_over_late(closed, account, ledger);
-        } else {
-            ledger.close(&closed, account.bill());
-        }
-    }
-
-    /// The same where a reply of the server's has come as late as a timer.
-    #[cold]
-    pub(super) fn hand_over_late(&mut self, closed: Closed, account: &mut Account, ledger: &mut Ledger) {
-        let model = &self.models[SERVER];
-        let (hits, refuted) = (model.timer_hits(), cork::is_refuted(model));
-        if refuted || hits.are_proven() {
-            self.release(ledger);
-            return ledger.close(&closed, account.bill());
-        }
-        let is_reply = closed.kind == Kind::Exchange && closed.initiator != side(SERVER);
-        let reply = hits.last_in(closed.packets);
-        let reply = reply.filter(|reply| is_reply && u64::from(reply.len) == closed.reply_bytes);
-        if reply.is_none() && self.held_back.is_none() {
-            return ledger.close(&closed, account.bill());
-        }
-        let first = self.held_back.get_or_insert_default().push(closed, account, reply);
-        self.hand_over_held(first.into_iter(), hits, ledger);
-    }
-
-    /// Nothing more can show of those that were kept back, or it has shown.
-    pub(super) fn release(&mut self, ledger: &mut Ledger) {
-        let Some(held) = self.held_back.take() else { return };
-        let model = &self.models[SERVER];
-        let hits = if cork::is_refuted(model) { TimerHits::default() } else { model.timer_hits() };
-        self.hand_over_held(held.into_finished(), hits, ledger);
-    }
-
-    fn hand_over_held(&mut self, held: impl Iterator<Item = Finished>, hits: TimerHits, ledger: &mut Ledger) {
-        for mut finished in held {
-            finished.revise(hits);
-            // Meanwhile it may have got its number, and its service another place.
-            let Closed { connection, service, .. } = self.closed(ledger);
-            let closed = Closed { connection, service, ..finished.closed };
-            ledger.close(&closed, finished.account.bill());
-        }
     }
 }
 

@@ -70,6 +70,9 @@ impl Connection {
         let segment = bare.as_ref().unwrap_or(segment);
         // Its acknowledgement before its data: what it acknowledges had come before its sender wrote.
         if segment.flags.ack() {
+            if self.held_back.is_some() {
+                self.weigh_kept(segment, from, ledger);
+            }
             self.on_ack(segment, from);
             if self.is_concurrent() {
                 self.close_answered(segment, from, ledger);

@@ -376,5 +376,37 @@ fn a_syn_ack_whose_stamp_is_echoed_was_not_lost() {
             "{seen}"
         );
         assert!(bill.exchange.elapsed >= ms(380), "{seen}");
+/// A question goes out again, and its answer comes before the D-SACK for the copy, which finds the next question under way (frames 2381 to 2491 of a browser's
+/// behind a telephone): the path had stood all the same. Where none comes, the copy may have been needed.
+#[test]
+fn a_d_sack_behind_the_end_of_an_exchange_says_the_same_of_it() {
+    for (copy, lost) in [("late=687", false), ("lost", true)] {
+        let told = if lost { "" } else { "again+0 S ack\n" };
+        let text = format!(
+            "handshake\n +5 C 100\n +1 S 200\n +0 C ack\n +20 C 658 late=380 #q\n q+307 C 100..758 {copy} #again\n q+0 S ack\n q+0.1 S 212 #a\n \
+             a+0 C ack\n a+33 C 64 #next\n {told} next+614 S 179\n +0 C ack\n +2500 C 100\n +1 S 200\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(74)).without_timestamps().seen_at(End::Client);
+        let bill = seen.exchange(2);
+        assert_eq!(bill.ns(Cause::Rto, Side::Path).is_positive(), lost, "{seen}");
+        assert_eq!(seen.exchange(2).ns(Cause::Queueing, Side::Path) >= ms(307), !lost, "{seen}");
+        assert_eq!(seen.connection().exchanges.iter().map(|exchange| exchange.n).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    }
+}
+
+/// A server's messages, one every half a second, on a path that stands now and then: the D-SACK for a copy comes 80 us behind the acknowledgement, when
+/// the next message has left (frames 349 to 353 of an SSH server's, which shows what a program prints).
+#[test]
+fn a_d_sack_behind_the_next_message_is_of_the_one_before_it() {
+    for (copy, lost) in [("late=90", false), ("lost", true)] {
+        let told = if lost { "" } else { "again+0 C ack\n" };
+        let before = "+500 S 52\n +0 C ack\n".repeat(4);
+        let text = format!(
+            "handshake\n +5 C 36\n +1 S 36\n +0 C ack\n {before} +500 S 52 late=430 #m\n m+341 S 244..296 {copy} #again\n m+506 S 52 #n\n \
+             m+0 C ack\n {told} n+0 C ack\n +500 S 52\n +0 C ack\n +500 S 52\n +0 C ack\n +500 S 52\n +0 C ack\n +500 S 52\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(97)).without_timestamps().seen_at(End::Server);
+        assert_eq!(seen.spent(Cause::Rto, Side::Path) >= ms(340), lost, "{seen}");
+        assert_eq!(seen.spent(Cause::Queueing, Side::Path) >= ms(340), !lost, "{seen}");
     }
 }

@@ -3,9 +3,14 @@
 use tcpwhy_wire::{Instant, SackBlock, Segment, Seq};
 
 use super::Path;
-use crate::bill::spare::Spare;
+use crate::bill::spare::{Copies, Spare};
 
 impl Path {
+    /// What it has sent again.
+    pub(crate) fn copies_mut(&mut self) -> Option<&mut Copies> {
+        self.aside.as_mut().map(|aside| &mut aside.copies)
+    }
+
     /// The receiver says that it had these bytes before (a D-SACK): what was charged for their only copy.
     pub(crate) fn told_spare(&mut self, block: SackBlock) -> Option<Spare> {
         self.aside.as_mut()?.copies.told(block)

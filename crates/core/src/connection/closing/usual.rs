@@ -64,6 +64,7 @@ impl Connection {
             && self.shown[CLIENT]
             && !self.flows[CLIENT].plain
             && self.talk.is_none()
+            && self.held_back.is_none()
             && !self.roles.has_parked()
             && self.paired != Paired::Guess
             && !self.frames.is_http2()
