@@ -98,18 +98,20 @@ impl Accounts<'_> {
         ns - left
     }
 
-    /// What a copy was charged the path had taken to bring what acknowledges the first one.
-    fn on_spare(self, Spare { sender, ns, packets }: Spare) -> Duration {
-        let mut left = ns;
+    /// What a copy was charged the path had taken to bring what acknowledges the first one. A probe leaves sooner than hosts hold that back for.
+    fn on_spare(self, Spare { sender, ns, probe, packets }: Spare) -> Duration {
+        let mut left = [(Cause::Rto, ns, Confidence::Likely), (Cause::Loss, probe, Confidence::Possible)];
         for account in self.pending.into_iter().chain([self.settled]) {
-            let late = account.take_back(Cause::Rto, sender, left);
-            if late.is_positive() {
-                let charge = Charge::new(Cause::Queueing, sender, late, Confidence::Likely);
-                account.charge(&Charge { evidence: packets, ..charge });
+            for (cause, left, sure) in &mut left {
+                let late = account.take_back(*cause, sender, *left);
+                if late.is_positive() {
+                    let charge = Charge::new(Cause::Queueing, sender, late, *sure);
+                    account.charge(&Charge { evidence: packets, ..charge });
+                }
+                *left -= late;
             }
-            left -= late;
         }
-        ns - left
+        ns + probe - left[0].1 - left[1].1
     }
 
     /// What a loss before the answer was charged the server had taken.
@@ -420,7 +422,7 @@ mod tests {
     #[test]
     fn what_a_copy_was_charged_is_the_paths_delay() {
         let accounts: [&[_]; 3] = [&[(Rto, SERVER, 210, Certain)], &[], &[(Rto, SERVER, 400, Certain)]];
-        let spare = Spare { sender: SERVER, ns: ms(310), packets: [7, 8, 0] };
+        let spare = Spare { sender: SERVER, ns: ms(310), probe: Duration::ZERO, packets: [7, 8, 0] };
         let [pending, _, settled] = revised(Revision::CopySpare(spare), accounts).1;
         assert_eq!(pending, ["queueing path 210 Likely"]);
         assert_eq!(settled, ["queueing path 100 Likely", "rto path 300 Certain"]);

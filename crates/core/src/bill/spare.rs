@@ -2,8 +2,10 @@
 
 use tcpwhy_wire::{Duration, Instant, SackBlock, Segment, Seq};
 
+use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::words::cause::{Cause, Side};
+use crate::words::form::Form;
 
 /// Copies of one message that are remembered.
 const COPIES_MAX: usize = 4;
@@ -21,6 +23,8 @@ const TOLD_MAX: Duration = Duration::from_secs(10);
 pub(crate) struct Spare {
     pub sender: Side,
     pub ns: Duration,
+    /// The same for a tail loss probe.
+    pub probe: Duration,
     pub packets: [u64; 3],
 }
 
@@ -41,6 +45,17 @@ struct Copied {
     counts: bool,
 }
 
+impl Spare {
+    /// Nothing yet, of this copy's sender and packets.
+    const fn of_none(self) -> Self {
+        Self { ns: Duration::ZERO, probe: Duration::ZERO, ..self }
+    }
+
+    fn is_positive(self) -> bool {
+        self.ns.is_positive() || self.probe.is_positive()
+    }
+}
+
 impl Copied {
     /// Until when its receiver may say that it had its bytes before: what was on the path with it was on its way for so long.
     fn until(&self) -> Instant {
@@ -49,7 +64,7 @@ impl Copied {
 
     /// Whether it was charged what its receiver may still say was for nothing.
     fn is_undecided(&self, now: Instant) -> bool {
-        self.counts && self.charged.ns.is_positive() && now <= self.until()
+        self.counts && self.charged.is_positive() && now <= self.until()
     }
 
     fn shares(&self, [start, end]: [Seq; 2]) -> bool {
@@ -58,11 +73,12 @@ impl Copied {
 
     /// Moves what it was charged to what several were.
     fn move_to(&mut self, several: &mut Option<Spare>) {
-        let Spare { ns, packets, .. } = self.charged;
-        if ns.is_positive() {
-            let all = several.get_or_insert(Spare { ns: Duration::ZERO, ..self.charged });
-            all.ns += std::mem::take(&mut self.charged.ns);
+        if self.charged.is_positive() {
+            let Spare { ns, probe, packets, .. } = self.charged;
+            let all = several.get_or_insert(self.charged.of_none());
+            (all.ns, all.probe) = (all.ns + ns, all.probe + probe);
             all.packets[1] = packets[1];
+            self.charged = self.charged.of_none();
         }
     }
 }
@@ -90,12 +106,15 @@ impl Copies {
         let bytes = [segment.seq, segment.seq + segment.payload_len];
         let (others, first_at) = self.count_others(bytes);
         let Some(first) = split.charges().next() else { return };
-        let timer = split.charges().find(|charge| charge.cause == Cause::Rto);
+        let took = |which: &dyn Fn(&Charge) -> bool| split.charges().find(|charge| which(charge));
+        let timer = took(&|charge| charge.cause == Cause::Rto);
+        let probe = took(&is_probe);
         if self.0.len() == COPIES_MAX {
             self.0.remove(0);
         }
-        let (ns, packets) = timer.map_or((Duration::ZERO, [0; 3]), |timer| (timer.ns, timer.evidence));
-        let charged = Spare { sender: first.sender, ns, packets };
+        let ns = |charge: Option<&Charge>| charge.map_or(Duration::ZERO, |charge| charge.ns);
+        let packets = timer.or(probe).map_or([0; 3], |charge| charge.evidence);
+        let charged = Spare { sender: first.sender, ns: ns(timer), probe: ns(probe), packets };
         let (at, packet) = (segment.at, segment.packet);
         let took: Duration = split.charges().map(|charge| charge.ns).sum();
         let since = first_at.unwrap_or(at).min(at - took);
@@ -126,10 +145,11 @@ impl Copies {
 
     /// `segment` goes out again though its message is over: which of its copies had arrived only all of them tell.
     pub(crate) fn note_after(&mut self, segment: &Segment) {
-        let (at, packet, bytes) = (segment.at, segment.packet, [segment.seq, segment.seq + segment.payload_len]);
+        let (at, packet, bytes) =
+            (segment.at, segment.packet, [segment.seq, segment.seq + segment.payload_len]);
         let (others, Some(since)) = self.count_others(bytes) else { return };
         let Some(of) = self.0.iter().find(|other| other.shares(bytes)) else { return };
-        let charged = Spare { ns: Duration::ZERO, ..of.charged };
+        let charged = of.charged.of_none();
         self.0.push(Copied { at, packet, since, bytes, charged, others, told: false, counts: false });
         self.0.drain(..self.0.len().saturating_sub(OVER_MAX));
     }
@@ -153,7 +173,7 @@ impl Copies {
 
     /// Forgets those of which nothing more is to be learnt, unless their message is to take it yet.
     pub(crate) fn forget_decided(&mut self, now: Instant) {
-        let told = |copied: &Copied| copied.counts && copied.charged.ns.is_positive() && self.is_told(copied);
+        let told = |copied: &Copied| copied.counts && copied.charged.is_positive() && self.is_told(copied);
         if self.0.iter().all(|copied| now > copied.until() && !told(copied)) {
             self.0.clear();
         }
@@ -164,6 +184,9 @@ impl Copies {
         let mut waited = timer;
         for copied in self.0.iter_mut().filter(|copied| !copied.counts) {
             copied.counts = true;
+            if timer.is_positive() {
+                copied.charged.probe = Duration::ZERO; // the timer ran meanwhile, and took that
+            }
             copied.charged.ns += std::mem::take(&mut waited);
         }
     }
@@ -243,4 +266,10 @@ impl Copies {
         let place = self.0.iter().position(|copied| copied.others == 0 && which(copied))?;
         Some(self.0.remove(place).charged)
     }
+}
+
+/// Whether it is what a tail loss probe waited for: that finds a loss or none (RFC 8985, 7.4.2).
+fn is_probe(charge: &Charge) -> bool {
+    charge.cause == Cause::Loss
+        && charge.detail.as_ref().is_some_and(|detail| detail.form == Some(Form::TailProbe))
 }

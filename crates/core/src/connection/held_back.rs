@@ -14,9 +14,9 @@ use tcpwhy_wire::{Instant, Segment};
 
 use super::Connection;
 use crate::bill::account::Account;
+use crate::bill::exchange::Open;
 use crate::bill::line::LineView;
 use crate::bill::revise::Revision;
-use crate::bill::exchange::Open;
 use crate::bill::spare::Copies;
 use crate::estimate::ticks::LateReply;
 use crate::estimate::timer_hits::{OfTimer, SHORTEST, TimerHits};
@@ -49,12 +49,7 @@ pub(super) struct Finished {
 
 impl HeldBack {
     /// Takes one more. Returns the first one where they are too many.
-    fn push(
-        &mut self,
-        closed: Closed,
-        account: &mut Account,
-        reply: Option<LateReply>,
-    ) -> Option<Finished> {
+    fn push(&mut self, closed: Closed, account: &mut Account, reply: Option<LateReply>) -> Option<Finished> {
         self.finished.push_back(Finished { closed, account: std::mem::take(account), reply });
         if self.finished.len() > HELD_MAX { self.finished.pop_front() } else { None }
     }
@@ -198,7 +193,8 @@ impl Connection {
         let ends = [open.initiator, 1 - open.initiator];
         for (end, path) in ends.into_iter().zip([&mut open.request, &mut open.reply]) {
             let beside = self.tap_rtt(end) > self.tap_rtt(1 - end) && self.tap_rtt(1 - end).is_positive();
-            if let Some(copies) = path.copies_mut().filter(|copies| !beside && copies.are_undecided(self.now)) {
+            if let Some(copies) = path.copies_mut().filter(|copies| !beside && copies.are_undecided(self.now))
+            {
                 self.held_back.get_or_insert_default().copies[end].append(copies);
             }
         }
@@ -213,7 +209,9 @@ impl Connection {
         if held.copies.iter().all(Copies::is_empty) {
             return;
         }
-        if let Some(block) = segment.options.sack().first().filter(|block| block.end.at_or_before(segment.ack)) {
+        if let Some(block) =
+            segment.options.sack().first().filter(|block| block.end.at_or_before(segment.ack))
+        {
             held.copies[end].name(*block);
         }
         if segment.payload_len > 0 {

@@ -390,7 +390,10 @@ fn a_d_sack_behind_the_end_of_an_exchange_says_the_same_of_it() {
         let bill = seen.exchange(2);
         assert_eq!(bill.ns(Cause::Rto, Side::Path).is_positive(), lost, "{seen}");
         assert_eq!(seen.exchange(2).ns(Cause::Queueing, Side::Path) >= ms(307), !lost, "{seen}");
-        assert_eq!(seen.connection().exchanges.iter().map(|exchange| exchange.n).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        assert_eq!(
+            seen.connection().exchanges.iter().map(|exchange| exchange.n).collect::<Vec<_>>(),
+            [0, 1, 2, 3, 4]
+        );
     }
 }
 
@@ -408,5 +411,24 @@ fn a_d_sack_behind_the_next_message_is_of_the_one_before_it() {
         let seen = log(text).rtt(ms(97)).without_timestamps().seen_at(End::Server);
         assert_eq!(seen.spent(Cause::Rto, Side::Path) >= ms(340), lost, "{seen}");
         assert_eq!(seen.spent(Cause::Queueing, Side::Path) >= ms(340), !lost, "{seen}");
+    }
+}
+
+/// Two segments and a tail loss probe 17 ms behind them, which goes back by a full segment (Windows), on a path of 6 ms that stands: all is acknowledged when the probe
+/// can have arrived, and a D-SACK names it at the same instant (frames 395 to 399 of a browser's). Nothing was lost.
+#[test]
+fn a_tail_probe_that_a_d_sack_names_had_found_nothing() {
+    for (late, lost) in [("late=17.4", false), ("lost", true)] {
+        let told = if lost { "" } else { "p+0 S ack\n" };
+        let first = if lost { "p+0 S ack\n" } else { "q+0 S ack\n" };
+        let text = format!(
+            "handshake\n +42 C 1460 {late} more\n +0 C 111 {late} #q\n q+17.2 C 111..1571 late=0.3 #p\n {first} {told} \
+             p+4 S 581\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(6.3)).without_timestamps().seen_at(End::Client);
+        let repaired = [Cause::Loss, Cause::Rto].map(|cause| seen.spent(cause, Side::Path));
+        assert_eq!(repaired.into_iter().sum::<Duration>().is_positive(), lost, "{seen}");
+        let stood = seen.lines(Cause::Queueing, Side::Path).into_iter().filter(|line| line.ns >= ms(17));
+        assert_eq!(stood.map(|line| line.confidence).max(), (!lost).then_some(Possible), "{seen}");
     }
 }
