@@ -221,6 +221,19 @@ impl Copies {
         }
     }
 
+    /// Whether a D-SACK names a part alone of copies that do not count yet, each of one segment, of which a receiver reports what it had, and no more
+    /// than that (RFC 2883, 4).
+    pub(crate) fn are_told_in_part(&self, block: SackBlock, mss: u32) -> bool {
+        let named = |copied: &&Copied| !copied.counts && copied.shares([block.start, block.end]);
+        let in_part = |copied: &Copied| {
+            let [start, end] = copied.bytes;
+            let whole = block.start.at_or_before(start) && end.at_or_before(block.end);
+            !whole && (end - start) as u32 <= mss
+        };
+        let mut named = self.0.iter().filter(named).peekable();
+        named.peek().is_some() && named.all(in_part)
+    }
+
     /// Whether D-SACKs have named it, and all that have some of its bytes.
     fn is_told(&self, copied: &Copied) -> bool {
         let (mut named, mut all) = (0, 0);

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq, Timestamps};
+use tcpwhy_wire::{Duration, Endpoint, Instant, SackBlock, Segment, Seq, Timestamps};
 
 use super::Connection;
 use crate::bill::revise::Revision;
@@ -278,8 +278,8 @@ impl Connection {
             }
         }
         self.weigh_copies(segment, from, spurious);
-        if spurious {
-            self.discard_spare(to);
+        if let Some(block) = first.filter(|_| spurious) {
+            self.discard_spare(to, *block);
         }
         self.discard_if_answered(to, segment.options.timestamps.map(|stamps| stamps.ecr));
         if from == SERVER {
@@ -297,13 +297,18 @@ impl Connection {
         })
     }
 
-    /// A D-SACK (RFC 2883): what this end has sent again had arrived before.
+    /// A D-SACK (RFC 2883): what this end has sent again had arrived before, unless a part of it alone had.
     #[cold]
-    fn discard_spare(&mut self, to: usize) {
+    fn discard_spare(&mut self, to: usize, block: SackBlock) {
+        let mss = self.mss(to);
+        let Some(open) = &mut self.open else { return };
+        let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
+        if path.is_told_in_part(block, mss) {
+            return;
+        }
         if self.flows[to].newly_acked > 0 {
             self.discard_answered(to);
-        } else if let Some(open) = &mut self.open {
-            let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
+        } else {
             path.discard();
         }
     }

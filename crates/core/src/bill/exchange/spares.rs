@@ -11,6 +11,11 @@ impl Path {
         self.aside.as_mut().map(|aside| &mut aside.copies)
     }
 
+    /// Whether a D-SACK names a part alone of copies that do not count yet: the rest of what they brought was missing.
+    pub(crate) fn is_told_in_part(&self, block: SackBlock, mss: u32) -> bool {
+        self.aside.as_ref().is_some_and(|aside| aside.copies.are_told_in_part(block, mss))
+    }
+
     /// The receiver says that it had these bytes before (a D-SACK): what was charged for their only copy.
     pub(crate) fn told_spare(&mut self, block: SackBlock) -> Option<Spare> {
         self.aside.as_mut()?.copies.told(block)
