@@ -77,8 +77,9 @@ struct Aside {
     /// What was sent again.
     copies: Copies,
     held_tail: Option<Tail>,
-    /// Its copy was for nothing, and the first acknowledgement of all came later than a host holds one back.
-    acked_late: Option<Instant>,
+    /// Its copy was for nothing, and the first acknowledgement of all came later than a host holds one back: until when the path held it, and how
+    /// sure that is.
+    acked_late: Option<(Instant, Confidence)>,
 }
 
 /// A wait that no window held if flights go on as no window's do.

@@ -263,6 +263,12 @@ impl Copies {
         of_all.map(|spare| (spare, !rest))
     }
 
+    /// When the last one left that does not count yet and had left by `at`.
+    pub(crate) fn left_by(&self, at: Instant) -> Option<Instant> {
+        let left = self.0.iter().filter(|copied| !copied.counts && copied.at <= at);
+        left.map(|copied| copied.at).max()
+    }
+
     /// What was charged for the only copy that does not count yet, if it left behind `since` and `ack` is beyond it.
     pub(crate) fn last(&mut self, since: Instant, ack: Seq) -> Option<Spare> {
         let alone = self.0.iter().filter(|copied| !copied.counts).count() == 1;

@@ -307,20 +307,25 @@ impl Connection {
             return;
         }
         if self.flows[to].newly_acked > 0 {
-            self.discard_answered(to);
+            self.discard_answered(to, true);
         } else {
             path.discard();
         }
     }
 
     /// What is acknowledged now had arrived before it was sent again. Where that is later than any host with it acknowledges, the path
-    /// held it or the acknowledgement.
+    /// held it or the acknowledgement. A copy that is `told` to be one is acknowledged as it comes: where none had left so lately, the path held that
+    /// too.
     #[cold]
-    fn discard_answered(&mut self, to: usize) {
+    fn discard_answered(&mut self, to: usize, told: bool) {
         let Some(mut open) = self.open.take() else { return };
         let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
         if path.last.is_some_and(|last| server_think::is_acked_late(&self.pair(), self.now - last.at)) {
-            path.discard_late();
+            let way = self.tap_rtt(1 - to);
+            let soonest = (way - way.divided_by(ROUND_TRIP_PLAY) - HOST_VARIATION).at_least_zero();
+            let copied = path.copied_by(self.now - soonest);
+            let stood = copied.filter(|at| told && server_think::is_acked_late(&self.pair(), self.now - *at));
+            path.discard_late(stood.map(|_| self.now));
         } else {
             path.discard();
         }
@@ -452,7 +457,7 @@ impl Connection {
             && self.flows[to].outstanding() == 0
             && echoed.is_some_and(|echoed| path.answered_before_repair(echoed))
         {
-            self.discard_answered(to);
+            self.discard_answered(to, false);
         }
     }
 }

@@ -218,8 +218,8 @@ fn take_what_was_acknowledged_late(
     from: &LastData,
     split: &mut Split,
 ) -> Confidence {
-    let late = if let Some(until) = open.request.on_its_way_until() {
-        stood_until(&pair.flows[open.initiator], segment, until, split.left())
+    let late = if let Some((until, sure)) = open.request.on_its_way_until() {
+        stood_until(&pair.flows[open.initiator], segment, (until, sure), split.left())
     } else if split.left() > DELAYED_ACK_MAX {
         acknowledged_late(pair, open, segment, from, split.left())
     } else {
@@ -393,12 +393,17 @@ fn acknowledged_before_any_timer(
 }
 
 /// What of `left` a question stood on its way of which copies left meanwhile: none of these had arrived when an acknowledgement passed that ends
-/// within them.
+/// within them, or one of them had stood as well by that which says that it had arrived.
 #[cold]
 #[inline(never)]
-fn stood_until(asked: &Flow, segment: &Segment, until: Instant, left: Duration) -> Option<Charge> {
+fn stood_until(
+    asked: &Flow,
+    segment: &Segment,
+    (until, sure): (Instant, Confidence),
+    left: Duration,
+) -> Option<Charge> {
     let ns = left - (segment.at - until);
-    ns.is_positive().then(|| Charge::new(Cause::Queueing, asked.side, ns, Confidence::Likely))
+    ns.is_positive().then(|| Charge::new(Cause::Queueing, asked.side, ns, sure))
 }
 
 /// Whether the question's acknowledgement came by itself, and not together with the answer: how long that was on its way, or held back, says nothing

@@ -458,3 +458,27 @@ fn a_copy_of_which_a_part_had_arrived_was_needed() {
     assert!((repaired - ms(577.5)).as_nanos().abs() < 1_000_000, "{seen}");
     assert!(bill.ns(Cause::ServerThink, Side::Server) < ms(4), "{seen}");
 }
+
+/// A telephone's network stands for 4.5 s: the first acknowledgement of all names a copy that had left 2.5 s before it, on a path of 174 ms, and all are named in the end (frames
+/// 3539 to 3579). Whoever has a copy acknowledges it as it comes, so that the path had held that, and the question with it, possibly. What left no
+/// longer ago than the way takes says nothing of that.
+#[test]
+fn a_copy_that_is_told_late_had_stood_and_its_question_with_it() {
+    for (late, stood) in [(3630, true), (0, false)] {
+        let text = format!(
+            "handshake\n +7 C 559 late={} #q\n q+810 C 0..559 late={late} #c\n q+{} C 0..559 late=200 #e\n c+0 S ack\n c+0.2 S 1280\n +0 C ack\n e+0 S ack",
+            late + 809,
+            late + 840
+        );
+        let seen = log(text).rtt(ms(174)).without_timestamps().seen_at(End::Client);
+        let bill = seen.exchange(1);
+        assert_eq!(bill.ns(Cause::Queueing, Side::Path) > ms(late), stood, "{seen}");
+        assert_eq!(bill.ns(Cause::ServerThink, Side::Server) < ms(1), stood, "{seen}");
+        assert_eq!(
+            bill.of(if stood { Cause::Queueing } else { Cause::ServerThink }).confidence,
+            Possible,
+            "{seen}"
+        );
+        bill.never(Cause::Rto);
+    }
+}

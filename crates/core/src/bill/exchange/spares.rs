@@ -4,6 +4,7 @@ use tcpwhy_wire::{Instant, SackBlock, Segment, Seq};
 
 use super::Path;
 use crate::bill::spare::{Copies, Spare};
+use crate::words::report::Confidence;
 
 impl Path {
     /// What it has sent again.
@@ -38,13 +39,13 @@ impl Path {
         if is_all {
             aside.timer = None;
         }
-        aside.acked_late = Some(ack.at);
+        aside.acked_late = Some((ack.at, Confidence::Likely));
         Some(spare)
     }
 
     /// Until when the path held what it has sent first, or what acknowledged that, whatever was sent again.
-    pub(crate) fn on_its_way_until(&self) -> Option<Instant> {
-        self.aside.as_ref()?.acked_late.filter(|at| *at > Instant::MIN)
+    pub(crate) fn on_its_way_until(&self) -> Option<(Instant, Confidence)> {
+        self.aside.as_ref()?.acked_late.filter(|(at, _)| *at > Instant::MIN)
     }
 
     /// What was charged for the only copy, which counts: the answer had left before it arrived.
@@ -52,12 +53,18 @@ impl Path {
         self.aside.as_mut()?.copies.only()
     }
 
-    /// What it had sent again had arrived, and is acknowledged late.
-    pub(crate) fn discard_late(&mut self) {
+    /// What it had sent again had arrived, and is acknowledged late. Where that is `until` then known to have stood, the path held the rest as well.
+    pub(crate) fn discard_late(&mut self, until: Option<Instant>) {
         if let Some(aside) = self.aside.as_mut().filter(|aside| aside.pending_last.is_some()) {
-            aside.acked_late = Some(Instant::MIN); // who answered is not known
+            // Who answered is not known otherwise.
+            aside.acked_late = Some((until.unwrap_or(Instant::MIN), Confidence::Possible));
         }
         self.discard();
+    }
+
+    /// When the last copy left that does not count yet and had left by `at`.
+    pub(crate) fn copied_by(&self, at: Instant) -> Option<Instant> {
+        self.aside.as_ref()?.copies.left_by(at)
     }
 
     /// Whether the path held what it has sent, or what acknowledged that.
