@@ -137,9 +137,14 @@ impl Copies {
         self.0.iter().any(|copied| copied.is_undecided(now))
     }
 
-    /// Takes those of a message that is over.
-    pub(crate) fn append(&mut self, over: &mut Self) {
-        self.0.append(&mut over.0);
+    /// Takes those of a message that is over. One that has bytes of a message before it as well is known.
+    pub(crate) fn append(&mut self, over: &Self) {
+        for &copied in &over.0 {
+            match self.0.iter_mut().find(|known| known.packet == copied.packet) {
+                Some(known) => *known = Copied { others: known.others, told: known.told, ..copied },
+                None => self.0.push(copied),
+            }
+        }
         self.0.drain(..self.0.len().saturating_sub(OVER_MAX));
     }
 

@@ -186,15 +186,14 @@ impl Connection {
     /// the sender alone, beside the receiver it is seen.
     #[cold]
     #[inline(never)]
-    pub(super) fn keep_copies(&mut self, open: &mut Open) {
+    pub(super) fn keep_copies(&mut self, open: &Open) {
         if self.flows.iter().any(|flow| flow.timestamps) {
             return;
         }
         let ends = [open.initiator, 1 - open.initiator];
-        for (end, path) in ends.into_iter().zip([&mut open.request, &mut open.reply]) {
+        for (end, path) in ends.into_iter().zip([&open.request, &open.reply]) {
             let beside = self.tap_rtt(end) > self.tap_rtt(1 - end) && self.tap_rtt(1 - end).is_positive();
-            if let Some(copies) = path.copies_mut().filter(|copies| !beside && copies.are_undecided(self.now))
-            {
+            if let Some(copies) = path.copies().filter(|copies| !beside && copies.are_undecided(self.now)) {
                 self.held_back.get_or_insert_default().copies[end].append(copies);
             }
         }

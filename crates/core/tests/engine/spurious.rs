@@ -482,3 +482,21 @@ fn a_copy_that_is_told_late_had_stood_and_its_question_with_it() {
         bill.never(Cause::Rto);
     }
 }
+
+/// A message goes out again by itself, and then with the one behind it as one segment: two D-SACKs name both copies, each with the edges of its own (frames 405 to
+/// 412 of the same server's).
+#[test]
+fn a_copy_of_two_messages_is_one_copy() {
+    let before = "+500 S 52\n +0 C ack\n".repeat(4);
+    let after = "+500 S 52\n +0 C ack\n".repeat(4);
+    for (second, lost) in [("late=150", false), ("lost", true)] {
+        let told = if lost { "" } else { "d+0 C ack\n" };
+        let text = format!(
+            "handshake\n +5 C 36\n +1 S 36\n +0 C ack\n {before} +500 S 52 late=1000 #m\n m+311 S 244..296 late=700 #c\n m+518 S 52 late=490 #n\n \
+             m+867 S 244..348 {second} #d\n m+1024 S 52 #o\n m+0 C ack\n c+0 C ack\n {told} o+0 C ack\n {after}"
+        );
+        let seen = log(text).rtt(ms(97)).without_timestamps().seen_at(End::Server);
+        let repaired = [Cause::Loss, Cause::Rto].map(|cause| seen.spent(cause, Side::Path));
+        assert_eq!(repaired.into_iter().sum::<Duration>().is_positive(), lost, "{seen}");
+    }
+}

@@ -8,8 +8,8 @@ use crate::words::report::Confidence;
 
 impl Path {
     /// What it has sent again.
-    pub(crate) fn copies_mut(&mut self) -> Option<&mut Copies> {
-        self.aside.as_mut().map(|aside| &mut aside.copies)
+    pub(crate) fn copies(&self) -> Option<&Copies> {
+        self.aside.as_ref().map(|aside| &aside.copies)
     }
 
     /// Whether a D-SACK names a part alone of copies that do not count yet: the rest of what they brought was missing.
