@@ -14,6 +14,8 @@ pub(crate) struct IpIdCounter {
     jumps: u8,
     /// How many packets the last jump was of.
     jumped: u16,
+    /// The number of the packet that it ended with.
+    jumped_to: u16,
     /// The last packet was the first that did not follow, too early in the connection to say more.
     suspect: bool,
     /// It counts all packets of the host.
@@ -61,6 +63,11 @@ impl IpIdCounter {
     /// Nothing is missing before the last packet.
     pub(crate) fn acquit(&mut self) {
         self.suspect = false;
+    }
+
+    /// How many packets are missing before this one, the last, by its number, whether that is the connection's own or not.
+    pub(crate) fn jumped(self, id: u16) -> u16 {
+        if !self.of_host && self.jumps > 0 && self.jumped_to == id { self.jumped } else { 0 }
     }
 
     /// The sequence space is short of so many packets before the last one: if its number is too, it is the connection's own.
@@ -142,7 +149,7 @@ impl IpIdCounter {
         let tells = self.tells();
         self.suspect = self.hits == 1 && self.jumps == 0;
         self.jumps = self.jumps.saturating_add(1);
-        self.jumped = missed;
+        (self.jumped, self.jumped_to) = (missed, id);
         if tells { missed } else { 0 }
     }
 }

@@ -338,7 +338,13 @@ pub(crate) fn first_reply(
     rtt_to_server: Duration,
     rtt: Duration,
 ) -> Option<Charge> {
-    if class == SegmentClass::New && flow.missed_since_data == 0 {
+    // The tail of a flight that was lost as a whole came again by a probe (RFC 8985, 7.3): all of it had left a timer before.
+    let behind = if class == SegmentClass::New && wait >= RTO_MIN {
+        flow.came_again_behind(segment, mss)
+    } else {
+        None
+    };
+    if class == SegmentClass::New && flow.missed_since_data == 0 && behind.is_none() {
         return None;
     }
     let timer = flow.rto.rto().max(RTO_MIN + rtt);
@@ -346,7 +352,11 @@ pub(crate) fn first_reply(
     // shows to be missing.
     let off = |copies| wait - timers_of(timer, copies);
     let doubled = |&copies: &u16| off(copies).max(-off(copies)) <= timer_play(timer);
-    let missed = if class == SegmentClass::New { flow.missed_since_data } else { COPIES_MAX };
+    let missed = match behind {
+        Some(_) => 1,
+        None if class == SegmentClass::New => flow.missed_since_data,
+        None => COPIES_MAX,
+    };
     let repeated = (2..=missed.min(COPIES_MAX)).find(doubled);
     // It had been sent before it was noticed to be missing: as many timers ran as take that long.
     let missing_for = missing_since(class).map_or(Duration::ZERO, |since| segment.at - since);
@@ -362,6 +372,10 @@ pub(crate) fn first_reply(
     let confidence = match class {
         SegmentClass::OutOfOrderOrRepair { .. } if repeated.is_some() => Confidence::Likely,
         SegmentClass::OutOfOrderOrRepair { .. } => surest_of_gap(flow, segment, mss, false),
+        SegmentClass::New if rtt_to_server > rtt - rtt_to_server && behind.is_some() && short => {
+            // The numbers of a host that sends elsewhere as well fit a hole of one segment by chance.
+            if behind > Some(1) { Confidence::Likely } else { Confidence::Possible }
+        }
         SegmentClass::New
             if rtt_to_server > rtt - rtt_to_server
                 && flow.missed_since_data > 0

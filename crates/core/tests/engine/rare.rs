@@ -169,3 +169,26 @@ fn full_segments_around_a_silence_with_numbers_missing_are_of_one_message() {
         assert!(seen.lines(Cause::Rto, Path).iter().all(|line| line.confidence <= Likely), "{seen}");
     }
 }
+
+/// An answer of four segments is lost as a whole, and a probe brings the last one 600 ms later (frames 283 to 522 of a browser's). No two of the server's packets have
+/// followed each other by then; but as many numbers are missing as bytes, and one more.
+#[test]
+fn a_tail_that_comes_first_and_again_had_left_with_its_flight() {
+    for flight in [true, false] {
+        let first = if flight {
+            "a+2 S 1448x3 more lost\n +0 S 527 lost #t\n"
+        } else {
+            "a+2 S 1448x3 more lost #t\n"
+        };
+        let text = format!(
+            "handshake\n +1 C 1448 more\n +0 C 360 #a\n a+0 S ack\n {first} t+600 S 4344..4871\n +0 C ack\n t+1520 S 0..1448 more\n +0 C ack\n +0 S 1448..2896 more\n \
+             +0 S 2896..4344\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(264)).seen_at(End::Client);
+        let bill = seen.exchange(1);
+        assert_eq!(bill.ns(Cause::ServerThink, Server) < ms(3), flight, "{seen}");
+        let repaired = bill.ns(Cause::Rto, Path);
+        assert_eq!(repaired >= ms(1500), flight, "{seen}");
+        assert!(!flight || bill.of(Cause::Rto).confidence == Likely, "{seen}");
+    }
+}

@@ -90,6 +90,16 @@ impl Flow {
         Some(apart.cmp(&0)).filter(|order| order.is_ne())
     }
 
+    /// How many segments are missing in front of this one, if it had been sent before itself: by its number one packet more is missing than by its bytes.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn came_again_behind(&self, segment: &Segment, mss: u32) -> Option<u32> {
+        let missing = self.snd_nxt.map_or(0, |nxt| segment.seq - nxt);
+        let segments = (missing.max(0) as u32).div_ceil(mss.max(1));
+        let jumped = u32::from(self.ip_id.jumped(segment.ip_id?));
+        (segments > 0 && jumped == segments + 1).then_some(segments)
+    }
+
     /// The peer took so long for a bare acknowledgement, and is `rtt_to_receiver` away.
     #[inline]
     pub(super) fn learn_timer(&mut self, rtt: Option<Duration>, rtt_to_receiver: Duration) {
