@@ -2,12 +2,14 @@
 //!
 //! Both begin one after the other, as question and answer. Behind that the screen is shown when something has changed. How long a rectangle is, only
 //! who can decode it knows. Where both know continuous updates, all that the server says is news, and what the viewer says (fences, keys) waits for
-//! nothing that any byte would tell. Where a viewer asks for each update, nothing is told: their order says no less.
+//! nothing that any byte would tell. Where a viewer asks for each update, nothing is told: their order says no less. A log that begins later with a viewer that has asked for
+//! what changes next (7.5.3) has all its pictures behind it: that request stands until something changes, and nobody waits.
 
 use crate::head::{Head, Role};
 use crate::talk::{FOR_EVER, First, FirstBytes, Out, Side, Step, Talk, u16_at, u32_at};
 
 const VERSION_LEN: usize = 12;
+const REQUEST_LEN: usize = 10;
 /// Security that needs no words (7.2.1), and a challenge (7.2.2).
 const NONE: u8 = 1;
 const CHALLENGE: u8 = 2;
@@ -32,6 +34,8 @@ pub(crate) struct Rfb {
 enum Place {
     #[default]
     Version,
+    /// It may have said that, and more, before the log begins.
+    Missed,
     /// What the server offers, and what the client takes of that.
     Security,
     /// The challenge, and what the client makes of it.
@@ -39,16 +43,18 @@ enum Place {
     Result,
     Init,
     Talks,
+    /// The same, from the middle on.
+    Shows,
     /// Some of it was missed.
     Unknown,
 }
 
 impl Talk for Rfb {
-    const FIRST: FirstBytes = FirstBytes::of(b"R");
+    const FIRST: FirstBytes = FirstBytes::of(b"R\x03");
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
         let is_version = |first: First<'_>| first.bytes.len() >= VERSION_LEN && digit(first.bytes).is_some();
-        is_version(server) && (client.is_empty() || is_version(client))
+        is_version(server) && (client.is_empty() || is_version(client)) || stands(client)
     }
 
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
@@ -66,7 +72,8 @@ impl Talk for Rfb {
     }
 
     fn lose(&mut self, side: Side) {
-        self.sides[side as usize] = Place::Unknown;
+        let place = &mut self.sides[side as usize];
+        *place = if *place == Place::Version { Place::Missed } else { Place::Unknown };
     }
 }
 
@@ -74,6 +81,10 @@ impl Rfb {
     fn on_server(&mut self, bytes: &[u8]) -> Result<Head, Step> {
         let (place, version) = (self.sides[Side::Server as usize], self.version);
         let (next, kind, len) = match place {
+            Place::Version | Place::Missed if bytes[0] != b'R' => {
+                self.begin_later();
+                return self.on_update(bytes);
+            }
             Place::Version if bytes.len() < VERSION_LEN => return Err(Step::Need),
             Place::Version => {
                 digit(bytes).ok_or(Step::Wrong)?;
@@ -107,16 +118,26 @@ impl Rfb {
                 let name = u32_at(bytes, SERVER_INIT_LEN - 4).filter(|&len| len <= TEXT_LEN_MAX);
                 (Place::Talks, "screen", SERVER_INIT_LEN as u64 + u64::from(name.ok_or(Step::Wrong)?))
             }
-            Place::Talks => return self.on_update(bytes),
-            Place::Unknown => return Err(Step::Lose),
+            Place::Talks | Place::Shows => return self.on_update(bytes),
+            Place::Missed | Place::Unknown => return Err(Step::Lose),
         };
         self.sides[Side::Server as usize] = next;
         Ok(Head::whole(Role::Answers, kind, len))
     }
 
+    /// The log begins when the screen has long been shown.
+    fn begin_later(&mut self) {
+        self.sides = [Place::Talks, Place::Shows];
+        self.continuous = true;
+    }
+
     /// What a server says once it shows its screen, up to the first picture.
     fn on_update(&mut self, bytes: &[u8]) -> Result<Head, Step> {
         Ok(match bytes[0] {
+            // It is in the middle of a picture.
+            _ if self.sides[Side::Server as usize] == Place::Shows => {
+                Head { first: true, ..Head::piece(Role::Pushes, "updates") }
+            }
             2 => Head::whole(Role::Neither, "Bell", 1),
             // It does so for clients that have said that they know this.
             150 => {
@@ -134,6 +155,10 @@ impl Rfb {
 
     fn on_client(&mut self, bytes: &[u8]) -> Result<Head, Step> {
         let (next, kind, len) = match self.sides[Side::Client as usize] {
+            Place::Version | Place::Missed if bytes[0] != b'R' => {
+                self.begin_later();
+                return self.on_client(bytes);
+            }
             Place::Version if bytes.len() < VERSION_LEN => return Err(Step::Need),
             Place::Version => {
                 self.version = digit(bytes).ok_or(Step::Wrong)?;
@@ -147,14 +172,14 @@ impl Rfb {
             Place::Challenge if self.security == CHALLENGE => (Place::Init, "response", CHALLENGE_LEN),
             Place::Challenge if self.security != NONE => return Err(Step::Wrong),
             Place::Challenge | Place::Result | Place::Init => (Place::Talks, "share", 1),
-            Place::Talks => {
+            Place::Talks | Place::Shows => {
                 let (kind, len) = message(bytes)?;
                 if !self.continuous {
                     return Err(Step::Skip(len));
                 }
                 return Ok(Head::whole(Role::Neither, kind, len));
             }
-            Place::Unknown => return Err(Step::Lose),
+            Place::Missed | Place::Unknown => return Err(Step::Lose),
         };
         self.sides[Side::Client as usize] = next;
         Ok(Head::whole(Role::Asks, kind, len))
@@ -184,6 +209,17 @@ fn message(bytes: &[u8]) -> Result<(&'static str, u64), Step> {
         255 if byte(1)? == 0 => ("key", 12),
         _ => return Err(Step::Lose),
     })
+}
+
+/// Whether a viewer begins with a request for what changes next of a screen's upper left part, one message of its own or with others behind it.
+fn stands(client: First<'_>) -> bool {
+    let is_message = |kind: Option<&u8>| kind.is_none_or(|kind| (3..=5).contains(kind));
+    let Some((&[3, 1, 0, 0, 0, 0, width, _, height, _], rest)) =
+        client.bytes.split_first_chunk::<REQUEST_LEN>()
+    else {
+        return false;
+    };
+    (1..0x40).contains(&width) && (1..0x40).contains(&height) && is_message(rest.first())
 }
 
 /// The last digit of a version.

@@ -323,6 +323,24 @@ fn frames_of_a_websocket_are_messages() {
     }
 }
 
+/// A viewer has asked for what changes next of a screen (RFC 6143, 7.5.3), where a capture begins in the middle of a picture (frames 2 to 94 of VNC): the request stands until
+/// something changes, and nobody waits for that. One for all of the screen, whatever has changed, is waited for.
+#[test]
+fn what_a_viewer_has_asked_for_stands_until_the_screen_changes() {
+    for (incremental, waited) in [(1, false), (0, true)] {
+        let client = [3, incremental, 0, 0, 0, 0, 4, 0, 3, 0].repeat(6);
+        let server = [b"I".as_slice(), &[0xed; 1999]].concat();
+        let shown = each([373, 98, 755, 290, 1_500], |ms| format!("+{ms} S 100 #p\n p+5 C 10\n +0 S ack\n"));
+        let text = format!("handshake\n +5 S 1448 more\n +0 S 52 #p\n p+5 C 10\n +0 S ack\n{shown}");
+        for end in End::BOTH {
+            let capture = log(&text).rtt(ms(RTT as i32)).capture(end).split_off(3);
+            let report = read_streams(&capture, usize::MAX, |segment| part_of([&client, &server], segment));
+            let think = report.bill.iter().find(|line| line.cause == Cause::ServerThink);
+            assert_eq!(think.is_some_and(|line| line.ns >= ms(50)), waited, "{end:?}: {:#?}", report.bill);
+        }
+    }
+}
+
 /// Questions that are answered when there is news, and tickets in front of an answer, look like a server that works where no byte of a message was captured
 /// (polls of 500 ms and TLS 1.3, captured with 64 bytes of each packet): what its programs took is no more than likely. Where bytes were captured and nobody
 /// knows the protocol, it is told as before.

@@ -1,8 +1,8 @@
 //! What is told without being asked for, and by whom?
 
-use tcpwhy_heads::Protocol;
+use tcpwhy_heads::{Conversation, Protocol, Role};
 
-use crate::log::{tells, tells_cut};
+use crate::log::{pieces, tells, tells_cut};
 
 pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
     ("bgp", Protocol::Bgp, BGP),
@@ -12,6 +12,7 @@ pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
     ("rtsp", Protocol::Rtsp, RTSP),
     ("redis_worker", Protocol::Redis, WORKER),
     ("rfb", Protocol::Rfb, RFB),
+    ("rfb_later", Protocol::Rfb, RFB_LATER),
     ("rfb_with_password", Protocol::Rfb, RFB_WITH_PASSWORD),
 ];
 
@@ -293,6 +294,41 @@ fn rfb() {
         < 56 updates pushes first
         ",
     );
+}
+
+/// A viewer that has seen the screen for long when the log begins, in the middle of a picture: it asks for what changes next, and moves its pointer.
+const RFB_LATER: &str = r"
+    < I\\\xed\xcb\x017pw\x08\xdb
+    > \x03\x01\x00\x00\x00\x00\x04\x00\x03\x00
+    < \x00\x00\x00\x01\x00\x00\x00\x00\x00\x01\x00\x01\x00\x00\x00\x00\xff\xff\xff\x00
+    > \x03\x01\x00\x00\x00\x00\x04\x00\x03\x00
+    > \x05\x00\x02\xf1\x01\x8e
+";
+
+#[test]
+fn rfb_later() {
+    tells(
+        RFB_LATER,
+        "
+        < 0 updates pushes first
+        > 0 FramebufferUpdateRequest neither len 10 first last
+        = RFB
+        > 10 FramebufferUpdateRequest neither len 10 first last
+        > 20 PointerEvent neither len 6 first last
+        ",
+    );
+}
+
+/// The same behind bytes that nobody has seen.
+#[test]
+fn rfb_midway() {
+    let (mut conversation, mut told) = (Conversation::new(), Vec::new());
+    for piece in pieces(RFB_LATER) {
+        let len = piece.bytes.len() as u32;
+        conversation
+            .on_bytes(piece.from, piece.at + (1 << 40), &piece.bytes, len, |head, _| told.push(head.role));
+    }
+    assert_eq!(told, [Role::Pushes, Role::Neither, Role::Neither, Role::Neither]);
 }
 
 /// The version before it, where the server decides, and a challenge.
