@@ -81,6 +81,13 @@ impl Waits {
         self.kept.iter().any(|waited| waited.charges.iter().any(|charge| charge.cause == cause))
     }
 
+    /// How long this cause has held what passed at `at`.
+    pub(crate) fn held_until(&self, at: Instant, cause: Cause) -> Duration {
+        let waited = self.kept.back().filter(|waited| waited.until == at);
+        let charges = waited.into_iter().flat_map(|waited| &waited.charges);
+        charges.filter(|charge| charge.cause == cause).map(|charge| charge.ns).sum()
+    }
+
     /// Bytes that it takes besides its own.
     pub(crate) fn heap(&self) -> usize {
         let charges: usize = self.kept.iter().map(|waited| waited.charges.capacity()).sum();

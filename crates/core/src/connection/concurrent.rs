@@ -371,13 +371,14 @@ impl Connection {
         self.next_n += 1;
         let idle_since = self.idle_since().filter(|_| asked == 0);
         let at = self.now;
+        let held = self.held_before(mark, expects, segment, from);
         let ask = Ask {
             n,
             asker: from,
             id: mark.id,
             expects,
-            idle: idle_since.map_or(Duration::ZERO, |since| (at - since).at_least_zero()),
-            start: at,
+            idle: idle_since.map_or(Duration::ZERO, |since| (at - held - since).at_least_zero()),
+            start: at - held,
             question: Passed::begin(at, segment.packet, mark.seq),
             answer: None,
             parts: [1, 0],

@@ -1,13 +1,15 @@
 //! Is what Nagle seems to hold the rest of what its sender had written, or a message of its own, an answer to what was heard meanwhile, or not written yet?
 
-use tcpwhy_wire::Segment;
+use tcpwhy_wire::{Duration, Segment};
 
 use super::Connection;
 use super::talk::Talk;
+use crate::bill::asked::Expects;
 use crate::bill::split::Split;
 use crate::flow::segment_class::LastData;
 use crate::rules::several_questions;
 use crate::words::cause::Cause;
+use crate::words::mark::Mark;
 
 impl Connection {
     /// What Nagle held of an answer may be one of several, where several questions were outstanding. What its asker wrote in more than
@@ -53,6 +55,22 @@ impl Connection {
     fn begins_message(&self, segment: &Segment, from: usize) -> bool {
         let unread = self.talk.as_deref().map(|talk| &talk.unread[from]);
         unread.is_some_and(|unread| unread.marks.iter().any(|mark| mark.first && mark.seq == segment.seq))
+    }
+
+    /// How long the first message of a segment that nobody asked for had been written when the acknowledgement came for which Nagle's algorithm and a timer had held it (RFC 896;
+    /// RFC 1122, 4.2.3.2).
+    pub(super) fn held_before(
+        &self,
+        mark: &Mark,
+        expects: Expects,
+        segment: &Segment,
+        from: usize,
+    ) -> Duration {
+        let unasked = expects == Expects::Nothing && mark.seq == segment.seq;
+        let waits = self.talk.as_deref().map(|talk| &talk.waits[from]).filter(|_| unasked);
+        let held = waits.map_or(Duration::ZERO, |waits| waits.held_until(self.now, Cause::NagleDelayedAck));
+        // Waits in a row are kept as one: no more of it than since what was sent before.
+        held.min(self.flows[from].last_data.map_or(Duration::ZERO, |last| last.spacing))
     }
 
     /// Whether the other end's last packet had data: not only an acknowledgement.

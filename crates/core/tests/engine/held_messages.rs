@@ -95,3 +95,18 @@ fn the_rest_of_a_length_waits_for_its_acknowledgement_however_late_that_is() {
         assert_eq!(ns.is_some_and(|ns| ns >= ms(48) && ns <= ms(57)), held, "{first}: {seen}");
     }
 }
+
+/// A station confirms a command (IEC 60870-5-104), and says that it is done in a second write, which Nagle's algorithm holds until its client acknowledges the first by a
+/// timer (frames 29 to 32, and four times more): the second, which nobody asks for by itself, was written before. One that comes with the first was held by nothing.
+#[test]
+fn what_nobody_asks_for_was_held_behind_a_late_acknowledgement_all_the_same() {
+    let turn = "+2000 C 16 asks\n +26 S 16 answers\n +194 C ack\n +0.1 S 32 tells\n +200 C ack\n";
+    let at_once = "+2000 C 16 asks\n +126 S 48 answers\n +200 C ack\n";
+    let text = format!("handshake\n{}", (turn.to_owned() + at_once).repeat(3));
+    log(text).rtt(ms(0.5)).both_ends(|seen| {
+        let lines = seen.lines(Cause::NagleDelayedAck, Server);
+        let held: Vec<_> = lines.iter().map(|line| line.ns).collect();
+        assert_eq!(held.len(), 3, "{seen}");
+        assert!(held.iter().all(|&ns| ns >= ms(190) && ns <= ms(195)), "{held:?}: {seen}");
+    });
+}

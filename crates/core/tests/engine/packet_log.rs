@@ -15,7 +15,7 @@
 //!
 //! Acknowledgement numbers, SACK and D-SACK blocks, TCP time stamps and IP identifications follow from what had
 //! arrived at the sender until then. `asks=7` and `answers=7` say what the bytes of a line are to whoever reads their protocol,
-//! without `=7` where that pairs them in order, `greets` that they say who speaks, `serves` that they serve the protocol alone, and `mute` that nothing is read from there on. A SYN takes `data=100` with it, `refused` or not. `20x3` is three segments of 20 bytes; the last one of a line carries PSH unless
+//! without `=7` where that pairs them in order, `greets` that they say who speaks, `tells` that nobody asked for them, `serves` that they serve the protocol alone, and `mute` that nothing is read from there on. A SYN takes `data=100` with it, `refused` or not. `20x3` is three segments of 20 bytes; the last one of a line carries PSH unless
 //! `more` stands behind it.
 
 use std::collections::HashMap;
@@ -272,6 +272,7 @@ impl PacketLog {
                 "opens" => ends = [true, false],
                 "part" => ends = [false; 2],
                 "greets" => draft.message = Some((Role::Greets, None)),
+                "tells" => draft.message = Some((Role::Tells, None)),
                 "serves" => draft.message = Some((Role::Neither, None)),
                 "mute" => draft.message = Some((Role::Lost, None)),
                 "answers" => draft.message = Some((Role::Answers, value.parse().ok())),
