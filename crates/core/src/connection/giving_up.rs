@@ -96,8 +96,12 @@ impl Connection {
     }
 
     fn is_unheard_of(&self, open: &Open) -> bool {
-        let acked = self.flows[CLIENT].highest_ack.zip(open.request_first);
-        acked.is_some_and(|(acked, first)| acked.at_or_before(first))
+        let Some(first) = open.request_first else { return false };
+        match self.flows[CLIENT].highest_ack {
+            Some(acked) => acked.at_or_before(first),
+            // Its client may have heard something that the capture has nothing of: that would show in what it acknowledges.
+            None => open.request_acks.is_some() && open.request_acks == self.flows[SERVER].highest_ack,
+        }
     }
 
     #[cold]

@@ -201,6 +201,30 @@ fn a_question_that_never_arrives_is_waited_for_until_its_client_resets() {
     }
 }
 
+/// The same where the capture begins behind the connection and has no packet of the server's: so long as the client acknowledges no more, nothing has come (frames 5 to 70 of
+/// a sensor's, 153 to 1267 of a telephone's). What it acknowledges when it resets may be an answer that is in no packet.
+#[test]
+fn midway_a_question_that_nobody_acknowledges_is_waited_for_until_its_client_resets() {
+    for (heard, waited) in [("", 38_109.0), ("+1 S 50\n +0 C ack", 31_731.0)] {
+        let text = format!(
+            "handshake
+             @3968 C 174 lost
+             @10313 C 0..174 lost
+             @16659 C 0..174 lost
+             @23036 C 0..174 lost
+             @29347 C 0..174 lost
+             @35699 C 0..174
+             {heard}
+             @42077 C rst"
+        );
+        let mut segments = log(text).rtt(ms(6)).capture(End::Client);
+        segments.retain(|segment| segment.src == CLIENT && !segment.flags.syn());
+        let seen = Seen::of(segments.split_off(1), "of the client alone, behind the handshake");
+        let timers: Duration = seen.lines(Cause::Rto, Path).iter().map(|line| line.ns).sum();
+        assert!(timers >= ms(waited - 50.0) && timers <= ms(waited + 50.0), "{heard}: {timers}: {seen}");
+    }
+}
+
 /// Two segments on their way that their client resets 240 ms later, on a path of 275 ms (frames 167 to 191 of an office's): no timer had sent them again.
 #[test]
 fn what_was_not_sent_again_waits_for_no_timer() {
