@@ -4,7 +4,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::Connection;
-use super::frame_sizes::is_control;
+use super::frame_sizes::{are_windows, is_control};
 use super::roles::{PAUSE_LONG, PAUSE_MIN, Parked, TURNS_MIN, Turn};
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
@@ -44,6 +44,8 @@ const CONFIRMS_MAX: u64 = 50;
 const SIGNAL_MAX: u32 = 35;
 /// What answers a signal takes less than one part in so many of the time until the next one. Source: none written down.
 const SIGNALS: i64 = 100;
+/// What masks a frame of WebSocket (RFC 6455, 5.3).
+const MASK: u64 = 4;
 /// Whoever reacts takes a tenth of the time that the other end takes, or less.
 const REACTS: i64 = 10;
 
@@ -103,19 +105,50 @@ impl Connection {
     /// Whether the server's first segment behind a message of the client's is no answer to that.
     pub(super) fn is_unasked(&self, open: &Open, segment: &Segment) -> bool {
         self.roles.watch() && self.is_no_answer(open, segment)
-            || segment.payload_len <= SIGNAL_MAX && self.is_next_ping(open, segment)
+            || open.request_bytes <= LINE_MAX && self.confirms_alone(open, segment)
+    }
+
+    /// Whether the client has done no more than to confirm what the server had said, so that this is the next thing that it says by itself.
+    #[cold]
+    #[inline(never)]
+    fn confirms_alone(&self, open: &Open, segment: &Segment) -> bool {
+        self.is_next_ping(open, segment)
+            || self.has_answered_ping(open, segment)
+            || self.has_opened_windows(open, segment)
+    }
+
+    /// Whether the client, of whose connection nobody knows that it is one of HTTP/2, has said two words at once that are as long as those which open its window and that of
+    /// a stream (RFC 9113, 6.9), at the heels of what it had heard.
+    fn has_opened_windows(&self, open: &Open, segment: &Segment) -> bool {
+        let wait = segment.at - open.request_at();
+        wait >= LONG_MIN
+            && open.initiator == CLIENT
+            && are_windows(open.first_len, open.request_bytes)
+            && open.request.index == 1
+            && self.may_be_cipher()
+            && self.reaction(open.passed).is_some_and(|reaction| reaction.times(REACTS) <= wait)
     }
 
     /// Whether the client has answered the server's signal at once with one of its own, and this is the server's next one, when it is its time: a PING of
     /// WebSocket (RFC 6455, 5.5.2) has 24 bytes in a record of TLS 1.3, and what answers it 28.
-    #[cold]
-    #[inline(never)]
     fn is_next_ping(&self, open: &Open, segment: &Segment) -> bool {
         let pinged = self.flows[SERVER].last_data.is_some_and(|last| last.len == segment.payload_len);
+        pinged && self.is_signal(open.request_bytes as u32) && self.is_reaction_to_push(open, segment)
+    }
+
+    /// Whether the client has answered the server's PING of WebSocket: a PONG repeats what that said (RFC 6455, 5.5.3), and a client masks what it says with four bytes
+    /// more (5.3).
+    fn has_answered_ping(&self, open: &Open, segment: &Segment) -> bool {
+        let said = self.flows[SERVER].last_data.map(|last| u64::from(last.len));
+        said.is_some_and(|said| open.request_bytes == said + MASK)
+            && self.may_be_cipher()
+            && self.is_reaction_to_push(open, segment)
+    }
+
+    /// Whether the client said at once what it said, and the server speaks so much later.
+    fn is_reaction_to_push(&self, open: &Open, segment: &Segment) -> bool {
         let wait = segment.at - open.request_at();
         open.initiator == CLIENT
-            && pinged
-            && self.is_signal(open.request_bytes as u32)
             && wait >= BEAT_AFTER
             && self.reaction(open.passed).is_some_and(|reaction| reaction.times(SIGNALS) <= wait)
     }

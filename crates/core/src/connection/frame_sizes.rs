@@ -64,6 +64,12 @@ pub(super) fn many_windows(len: u32, record: u32) -> Option<Holds> {
     many.then_some(Holds { settings: false, ping: false, more: true })
 }
 
+/// Whether so many bytes, of which these came first, are a window in a record of TLS, and another one.
+pub(super) fn are_windows(first: u32, bytes: u64) -> bool {
+    let is_window = RECORDS.iter().any(|&record| record > 0 && first == record + WINDOW_UPDATE);
+    is_window && bytes == 2 * u64::from(first)
+}
+
 /// What a record adds, by its place among them, if so many bytes may acknowledge SETTINGS.
 pub(super) fn acknowledging(len: u32) -> Option<usize> {
     RECORDS

@@ -275,13 +275,52 @@ fn nobody_waits_for_the_alert_that_ends_a_session() {
     }
 }
 
+/// A server says 32 bytes each 7 s, and its client 36 within a quarter of a millisecond: what a PING of WebSocket holds comes back, with a mask of four bytes (frames 708 to
+/// 4205). What the server says behind that is longer than PINGs are, or not: nobody waits for it. A client that asks with as much as its last answer waits.
+#[test]
+fn what_the_server_says_behind_a_pong_answers_nothing() {
+    let ends = [Endpoint::v4([10, 0, 0, 1], 40_000), Endpoint::v4([10, 0, 0, 2], 443)];
+    for (len, back, waited) in [(32, 36, false), (54, 58, false), (32, 40, true)] {
+        let ping = format!("+7400 S {len} #ping\n +0.2 C {back}\n +0 S ack\n");
+        let text = format!("handshake\n +5 C 44\n +95 S 49\n +0 C ack\n {}", ping.repeat(3)) + "+2237 S 25";
+        let midway = log(text).rtt(ms(32)).between(ends).capture(End::Client).split_off(3);
+        let midway = Seen::of(midway, "midway");
+        let longest = midway.connection().exchanges.iter().map(|exchange| exchange.elapsed).max();
+        assert_eq!(longest.is_some_and(|longest| longest > ms(500)), waited, "{len}: {midway}");
+    }
+}
+
+/// A server that says 268 bytes every two seconds, and a client that opens two windows of HTTP/2 behind every other one (frames 1020 to 1454): the capture begins in between,
+/// and nobody waits. Two words of another length may be a question.
+#[test]
+fn what_the_server_says_behind_two_windows_answers_nothing() {
+    let ends = [Endpoint::v4([10, 0, 0, 1], 40_000), Endpoint::v4([10, 0, 0, 2], 443)];
+    for (len, waited) in [(35, false), (37, true)] {
+        let turn = format!(
+            "+2100 S 268\n +50 C ack\n +1900 S 268\n +5 C {len} #first\n first+0.1 C {len}\n +0 S ack\n"
+        );
+        let text = format!("handshake\n +5 C 100\n +5 S 200\n +0 C ack\n {}", turn.repeat(2)) + "+2132 S 268";
+        let midway = log(text).rtt(ms(12)).between(ends).capture(End::Client).split_off(6);
+        let midway = Seen::of(midway, "midway");
+        let longest = midway.connection().exchanges.iter().map(|exchange| exchange.elapsed).max();
+        assert_eq!(longest.is_some_and(|longest| longest > ms(500)), waited, "{len}: {midway}");
+    }
+}
+
 /// A server's PING of WebSocket in a session of TLS every 20 s, which its client answers at once, where the capture begins in between (frames 17 to 105): nobody
 /// waits for the next one. A client whose own signal is answered within a second asks.
 #[test]
 fn the_next_ping_answers_no_pong() {
     let ends = [Endpoint::v4([10, 0, 0, 1], 40_000), Endpoint::v4([10, 0, 0, 2], 443)];
-    for (pause, reaction, waited) in [(20_000, 0.4, false), (16_000, 4.2, false), (1_000, 0.4, true)] {
-        let ping = format!("+{pause} S 24 #ping\n +{reaction} C 28\n +0 S ack\n");
+    // What answers it may be another protocol's, and of another length.
+    let pings = [
+        (20_000, 0.4, 28, false),
+        (16_000, 4.2, 28, false),
+        (20_000, 0.4, 26, false),
+        (1_000, 0.4, 28, true),
+    ];
+    for (pause, reaction, back, waited) in pings {
+        let ping = format!("+{pause} S 24 #ping\n +{reaction} C {back}\n +0 S ack\n");
         let text = "handshake\n".to_owned() + &ping.repeat(4);
         let midway = log(text).rtt(ms(20)).between(ends).capture(End::Client).split_off(3);
         let midway = Seen::of(midway, "midway");
