@@ -287,7 +287,12 @@ impl Connection {
 
     /// Whether what is said is in cipher and is not HTTP/2: nobody reads on, or its port says so where the capture has neither the beginning nor the bytes.
     pub(super) fn may_be_cipher(&self) -> bool {
-        (self.talk.is_some() || ports::speaks_tls(self.ends.end(SERVER).port)) && !self.frames.is_http2()
+        self.speaks_tls() && (!self.frames.is_http2() || self.frames.is_guess())
+    }
+
+    /// Whether it is TLS or another cipher, or its port says so.
+    pub(super) fn speaks_tls(&self) -> bool {
+        self.talk.is_some() || ports::speaks_tls(self.ends.end(SERVER).port)
     }
 
     /// Whether what was asked is.

@@ -7,6 +7,7 @@
 use tcpwhy_wire::{Segment, Seq};
 
 use super::Connection;
+use super::frame_sizes::ALERTS;
 use super::turn::Paired;
 use crate::bill::exchange::Open;
 use crate::flow::segment_class::{LastData, SendQueue};
@@ -16,8 +17,6 @@ use crate::words::limits::BURST_GAP;
 const OTHERS_MIN: u8 = 3;
 /// Which of several parts was answered matters by one part in so many of the wait, or less. Source: none written down.
 const LITTLE_SHARE: i64 = 10;
-/// What ends a session is so long (RFC 8446, 6 and 5.2; RFC 5288, 3): it may answer nothing.
-const ALERTS: [u64; 2] = [24, 31];
 
 impl Connection {
     /// Whether its responder had said all of its answer before this small message reached it, whose sender had not even heard that the

@@ -22,6 +22,8 @@ pub(super) const FRAME_LENGTHS: u64 = {
 };
 /// Those of PING alone.
 pub(super) const PING_LENGTHS: u64 = 1 << PING | 1 << (PING + RECORDS[1]) | 1 << (PING + RECORDS[2]);
+/// What ends a session is so long (RFC 8446, 6 and 5.2; RFC 5288, 3): it may answer nothing.
+pub(super) const ALERTS: [u64; 2] = [24, 31];
 /// Two tickets of OpenSSL's are 510 bytes: what is longer may be the answer. Source: measured, OpenSSL 3.0.
 pub(super) const TICKETS_MAX: u32 = 520;
 /// No SETTINGS are so long, nor is what a server says with them.
@@ -75,6 +77,15 @@ pub(super) fn acknowledging(len: u32) -> Option<usize> {
     RECORDS
         .iter()
         .position(|record| [SETTINGS_ACK, SETTINGS_ACK + WINDOW_UPDATE].map(|of| of + record).contains(&len))
+}
+
+/// Whether so many bytes of TLS may be the alert that ends it, behind HTTP/2's last word, GOAWAY without a reason (RFC 9113, 6.8), or not.
+pub(super) fn is_goodbye(bytes: u64) -> bool {
+    let goaway = |record: u32| u64::from(PING + record);
+    ALERTS
+        .iter()
+        .zip(&RECORDS[1..])
+        .any(|(&alert, &record)| bytes == alert || bytes == alert + goaway(record))
 }
 
 /// Whether so many bytes of TLS may be frames of HTTP/2's own and nothing else.

@@ -7,6 +7,8 @@
 //! A size alone proves nothing: a request or a reply may be as large. So the connection must have shown that it is one of HTTP/2, and a frame of the
 //! responder's is the answer for as long as no other comes.
 
+mod unasked;
+
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::frame_sizes::{
@@ -62,6 +64,8 @@ pub(super) struct Frames {
     run: [u8; 2],
     /// Whose PING is not answered yet.
     asked: Option<u8>,
+    /// How long a part of the message under way is that may be a PING.
+    part: u8,
     /// When each end's last frame passed that was left out.
     left_out: [Maybe<Instant>; 2],
     answer: Answer,
@@ -221,6 +225,7 @@ impl Frames {
     pub(super) fn on_message(&mut self) {
         self.answer = Answer::None;
         (self.doubtful, self.answers_part, self.echoed) = (false, false, false);
+        self.part = 0;
     }
 
     /// A message begins. Returns whether that comes behind nothing but what the server's TLS may have said by itself, so that it may be no question.
@@ -395,6 +400,10 @@ impl Frames {
             }
             return false;
         };
+        let may_be_ping = segment.payload_len < 64 && PING_LENGTHS >> segment.payload_len & 1 == 1;
+        if may_be_ping && self.record.is_none() && opening.is_none() {
+            self.weigh_ping_beside(open, segment.payload_len, from);
+        }
         let mut held = self.on_data(segment.payload_len, from, open.request_bytes);
         let by_tls = |gap: &Duration| from != open.initiator && !self.is_farewell(held, *gap);
         if let Some(gap) = opening.filter(by_tls) {
@@ -476,7 +485,7 @@ impl Frames {
                 self.answer =
                     if held.ping && self.asks_with_ping(open) { Answer::Echo } else { Answer::Frames };
             }
-            self.is_ping() || asks && !first
+            self.is_ping() || asks && !first || self.ends_unasked(open, segment, held)
         }
     }
 

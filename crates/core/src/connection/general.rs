@@ -217,13 +217,17 @@ impl Connection {
             || self.frames.is_http2() && self.gives_room(segment, from, class)
             || self.passes_tick(segment, from, class, ledger)
             || class == SegmentClass::New
-                && (self.answers_close(segment, from) || self.has_read_settings(segment, from));
+                && (self.answers_close(segment, from) || self.has_read_settings(segment, from))
+            || self.fills_up_to_its_end(segment, from);
         if !left_out && self.begins_turn(segment, from, class, ledger) {
             self.turn_over(segment, from, class, ledger);
         }
         // What its receiver had when it closed, before more of that comes.
         if from == SERVER && self.roles.closed_at[CLIENT].is_some() {
             self.on_more_for_closed(from);
+        }
+        if from == SERVER && self.frames.answers() {
+            self.on_more_than_opening(segment, from);
         }
         // What the interval before it was spent on: of the state that its own bytes have not changed yet.
         let (mut verdict, follows) = self.bill_or_leave_out(segment, from, class, left_out);

@@ -4,10 +4,11 @@
 //! has asked beside its Finished and waits for something else: with tickets alone the server would seem to have begun its answer at once,
 //! and the rest of it to be a pause within.
 
-use tcpwhy_wire::{Duration, Segment};
+use tcpwhy_wire::{Duration, Segment, Seq};
 
 use super::Connection;
 use super::frame_sizes::acknowledging;
+use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::words::limits::WORD_MAX;
 
@@ -36,8 +37,7 @@ impl Connection {
         let [hello, clear] = self.talk.as_deref()?.session;
         // It begins where the ClientHello ends, and of it nobody reads more than a ChangeCipherSpec: in TLS 1.2 keys come before that (RFC 5246, 7.3).
         // Its Finished may be lost.
-        let read = hello?[1] - open.request_first?;
-        let is_next = (-FINISHED_LEN_MAX..=CHANGE_CIPHER_SPEC_LEN).contains(&read);
+        let is_next = is_finished(hello?[1], open.request_first?);
         // The server's flight went on in ciphertext.
         let is_encrypted =
             self.flows[SERVER].snd_nxt.is_some_and(|next| next.after(clear.unwrap_or([next; 2])[1]));
@@ -49,6 +49,14 @@ impl Connection {
             && !self.frames.has_only_opened()
             && segment.at - open.request_at() >= self.tap_rtt(SERVER) + TICKETS_WITHIN;
         (is_next && is_encrypted && !late && !open.crosses(segment)).then(|| segment.at - last.at)
+    }
+
+    /// Whether the client has said no more than its Finished, which asks for nothing.
+    pub(super) fn is_finished_alone(&self, open: &Open) -> bool {
+        let hello = self.talk.as_deref().and_then(|talk| talk.session[CLIENT]);
+        open.initiator == CLIENT
+            && open.request_bytes <= FINISHED_LEN_MAX as u64
+            && hello.zip(open.request_first).is_some_and(|([_, end], first)| is_finished(end, first))
     }
 
     /// Whether it is the client's word, as long as an acknowledgement of SETTINGS in a record, at the heels of what the server had said before it had read the last of the
@@ -87,4 +95,9 @@ impl Connection {
         let said = self.flows[1 - from].last_data.as_ref();
         said.is_some_and(|said| segment.at - said.at - self.tap_rtt(from) <= AT_ONCE)
     }
+}
+
+/// Whether a Finished begins at `first`, behind a hello up to `end`, or behind a ChangeCipherSpec, which is read as well.
+fn is_finished(end: Seq, first: Seq) -> bool {
+    (-FINISHED_LEN_MAX..=CHANGE_CIPHER_SPEC_LEN).contains(&(end - first))
 }

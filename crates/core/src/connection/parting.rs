@@ -6,7 +6,8 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::Connection;
-use super::roles::Had;
+use super::frame_sizes::{ALERTS, TICKETS_MAX, is_control, is_goodbye};
+use super::seldom::Had;
 use crate::bill::exchange::Open;
 use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER};
@@ -33,15 +34,75 @@ impl Connection {
     /// More of an answer comes for an end that has closed: it may still read, or have given up.
     #[cold]
     pub(super) fn on_more_for_closed(&mut self, from: usize) {
-        let had = self.open.as_deref().filter(|open| open.initiator != from && self.roles.had.is_none());
-        let had = had.and_then(|open| {
-            let (account, last) = (open.reply.so_far(), *open.reply.frontier()?);
-            let end = self.flows[from].snd_nxt?;
-            Some(Had { account, last, bytes: open.reply_bytes, packet: open.packets[1], end })
-        });
-        if let Some(had) = had {
+        let kept = self.roles.had.as_deref().is_some_and(|had| self.is_since_closing(had, 1 - from));
+        if let Some(had) = self.had_so_far(from).filter(|_| !kept) {
             self.roles.had = Some(Box::new(had));
         }
+    }
+
+    /// Whether that is what had come when this end had closed, and more of it came.
+    fn is_since_closing(&self, had: &Had, end: usize) -> bool {
+        self.roles.closed_at[end].get().is_some_and(|closed_at| had.more_at >= closed_at)
+    }
+
+    fn had_so_far(&self, from: usize) -> Option<Had> {
+        let open = self.open.as_deref().filter(|open| open.initiator != from)?;
+        let (account, last) = (open.reply.so_far(), *open.reply.frontier()?);
+        let (end, more_at) = (self.flows[from].snd_nxt?, self.now);
+        Some(Had { n: open.n, account, last, bytes: open.reply_bytes, packet: open.packets[1], end, more_at })
+    }
+
+    /// A server says something behind what its TLS seems to have said by itself: it may be the answer to what was asked beside the client's Finished, or, behind that
+    /// alone and a silence, the farewell to a connection that was opened in store.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn on_more_than_opening(&mut self, segment: &Segment, from: usize) {
+        let silent = self.flows[from].last_data.is_some_and(|last| segment.at - last.at >= SILENCE_MIN);
+        if silent && u64::from(segment.payload_len) <= BYTES_MAX {
+            self.roles.had = self.had_so_far(from).map(Box::new);
+        }
+    }
+
+    /// Whether a server closes right behind a short word that came long behind the tickets for a Finished alone, which asks for nothing more.
+    #[cold]
+    #[inline(never)]
+    fn ends_unused(&mut self, at: Instant, from: usize, ledger: &mut Ledger) -> bool {
+        let longest = self.roles.longest_wait;
+        let finished = self.open.as_deref().is_some_and(|open| self.is_finished_alone(open));
+        let Some(open) = self.open.as_deref_mut().filter(|_| finished) else { return false };
+        let is_of = |had: &Had| had.n == open.n && at - had.more_at <= AT_ONCE;
+        let Some(had) = self.roles.had.take_if(|had| is_of(had)) else { return false };
+        let long = had.more_at - had.last.at >= longest.times(SOONER);
+        let more = open.reply_bytes.saturating_sub(had.bytes);
+        let unused = long && more <= BYTES_MAX;
+        if unused {
+            let packet = open.packets[1];
+            open.end_before(true, &had.account, had.last, more, had.packet);
+            self.close(None, ledger);
+            self.close_push(from, had.more_at, packet, more, ledger);
+        }
+        unused
+    }
+
+    /// Whether a short word fills the hole in front of its sender's own FIN, which overtook it, behind a silence in which nothing was under way: it is a farewell, as if it had
+    /// come first.
+    #[inline]
+    pub(super) fn fills_up_to_its_end(&self, segment: &Segment, from: usize) -> bool {
+        self.roles.closed_at[from]
+            .get()
+            .is_some_and(|closed_at| self.is_overtaken_farewell(closed_at, segment, from))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_overtaken_farewell(&self, closed_at: Instant, segment: &Segment, from: usize) -> bool {
+        let open = self.open.as_deref().filter(|open| from != open.initiator);
+        let Some(said) = open.and_then(|open| open.reply.frontier()) else { return false };
+        let flow = &self.flows[from];
+        let acked = flow.highest_ack.is_some_and(|acked| acked == segment.seq);
+        let last = flow.snd_nxt.is_some_and(|end| segment.seq + segment.payload_len + 1 == end);
+        let silent = closed_at - said.at >= SILENCE_MIN && segment.at - closed_at <= AT_ONCE;
+        acked && last && silent && u64::from(segment.payload_len) <= BYTES_MAX
     }
 
     /// One end has closed. What it said last was no answer if it came long after the question, where answers have come soon
@@ -68,14 +129,22 @@ impl Connection {
         {
             return; // whoever had asked closed first, with that answer
         }
+        if self.roles.had.is_some() && self.ends_unused(at, from, ledger) {
+            return;
+        }
+        let Some(open) = self.open.as_deref() else { return };
         let wait = open.waited - self.tap_rtt(from);
+        // A question of HTTP/2's own frames asks for nothing, however little is known of the connection.
+        let none = || is_control(open.request_bytes) && is_goodbye(open.reply_bytes) && self.speaks_tls();
         let long = wait >= SILENCE_MIN
             && wait >= self.roles.longest_wait.times(SOONER)
-            && self.roles.question_len > 0;
+            && (self.roles.question_len > 0 || none());
         let Some(said) = open.reply.last else { return };
         // All of it at once, in one segment or several (GOAWAY and close_notify).
         let first_at = open.request_at() + open.waited;
-        if long && open.reply_bytes <= BYTES_MAX && at - said.at <= AT_ONCE && at - first_at <= AT_ONCE {
+        // Behind a Finished alone a ticket may come first, which nobody had waited for either.
+        let most = if long && self.is_finished_alone(open) { TICKETS_MAX.into() } else { BYTES_MAX };
+        if long && open.reply_bytes <= most && at - said.at <= AT_ONCE && at - first_at <= AT_ONCE {
             self.take_leave(from, said.at, said.packet, ledger);
         } else if first && self.talk.is_some() {
             self.end_by_closing(at, from);
@@ -102,7 +171,9 @@ impl Connection {
     pub(super) fn are_last_words(&self, open: &Open) -> bool {
         let closed_at = self.roles.closed_at[open.initiator].get();
         let at_once = closed_at.is_some_and(|at| at >= open.start && at - open.start <= AT_ONCE);
-        at_once && open.request_bytes <= BYTES_MAX && open.client_idle >= SILENCE_MIN
+        // What is as long as an alert is one in front of a FIN, however long its sender had been silent before the capture.
+        let is_alert = ALERTS.contains(&open.request_bytes) && self.speaks_tls();
+        at_once && open.request_bytes <= BYTES_MAX && (is_alert || open.client_idle >= SILENCE_MIN)
     }
 
     /// Whether it is a copy of a question that nobody answers any more.
@@ -180,6 +251,7 @@ impl Connection {
             }
         } else if let Some(had) = self.roles.had.take()
             && closed_at > came_at
+            && had.more_at >= closed_at
             && acked.is_some_and(|acked| acked.at_or_before(had.end))
         {
             // It had stopped waiting as well: what came behind its FIN met nobody.

@@ -5,14 +5,13 @@
 //! Sizes and times tell them apart, and only in some cases: a slow server behind a client that asks again at once looks
 //! like a server that asks now and then and is answered at once. So the server is taken to ask only where it began.
 
-use tcpwhy_wire::{Duration, Instant, Seq};
+use tcpwhy_wire::{Duration, Instant};
 
 use super::row::Row;
-use super::seldom::{Pushes, Reacted, Seldom, Steady, Unanswered};
+use super::seldom::{Had, Pushes, Reacted, Seldom, Steady, Unanswered};
 use crate::bill::account::Account;
 use crate::estimate::{grid::Grid, maybe::Maybe, polls::Polls};
 use crate::flow::ends::SERVER;
-use crate::flow::segment_class::LastData;
 use crate::words::limits::WORD_MAX;
 
 /// Whoever reacts takes a tenth of the time that the other one takes, or less.
@@ -116,18 +115,6 @@ impl Steady {
     fn is_shown(&self) -> bool {
         self.count >= TURNS_MIN && self.longest >= self.shortest.times(SHARE)
     }
-}
-
-/// What an asker had of its answer when it closed.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Had {
-    /// What that had cost.
-    pub account: Account,
-    pub last: LastData,
-    pub bytes: u64,
-    pub packet: u64,
-    /// The byte behind it.
-    pub end: Seq,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,10 +1,12 @@
 //! What few connections show of who asks: kept in a box of its own, so that all others take a word for it.
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::{Duration, Instant, Seq};
 
+use crate::bill::account::Account;
 use crate::estimate::grid::Grid;
 use crate::estimate::own_time::OwnTime;
 use crate::estimate::polls::Polls;
+use crate::flow::segment_class::LastData;
 
 /// Long waits in a row, each behind a message with which the client had reacted to what the server said.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -40,6 +42,22 @@ pub(super) struct Unanswered {
     pub ever: u8,
     pub last: Option<Instant>,
     pub every: Duration,
+}
+
+/// What an asker had of its answer when it closed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Had {
+    /// Of this exchange.
+    pub n: u64,
+    /// What that had cost.
+    pub account: Account,
+    pub last: LastData,
+    pub bytes: u64,
+    pub packet: u64,
+    /// The byte behind it.
+    pub end: Seq,
+    /// When more of it came.
+    pub more_at: Instant,
 }
 
 /// What only long waits, long silences and messages without an answer tell.

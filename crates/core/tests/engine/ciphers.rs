@@ -3,9 +3,9 @@
 use tcpwhy_core::Mark;
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::{Confidence, Exchange};
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Endpoint};
 
-use crate::packet_log::{End, log, ms};
+use crate::packet_log::{CLIENT, End, log, ms};
 use crate::spoken::{read_marked, spent_on};
 
 /// TLS 1.3 up to the client's Finished, with a question beside it; the server's flight goes on in ciphertext behind its ServerHello (RFC 8446, 2).
@@ -277,6 +277,120 @@ fn a_farewell_behind_the_first_answers_answers_nothing() {
         let exchanges = exchanges(text, end);
         let waited: Vec<Duration> = exchanges.iter().map(|exchange| exchange.elapsed).collect();
         assert!(waited.iter().all(|&waited| waited < ms(100)), "{end:?}: {exchanges:#?}");
+    }
+}
+
+/// A browser opens a connection in store and asks nothing: behind the Finished come two tickets, and ten seconds later GOAWAY, an alert and FIN (frames 3423 to 3853), or
+/// an alert that its FIN has overtaken (frames 2723 to 3835 of another): nobody had waited for that. An answer to a question beside the Finished is one.
+#[test]
+fn a_farewell_behind_the_tickets_answers_no_finished() {
+    let farewell = "tickets+9970 S 39\n +0 S 24\n +0 S fin\n +0 C ack";
+    let overtaken = "tickets+8371 S 24 late=0.1\n +0 S fin\n +0 C ack";
+    for (asked, said, waited) in
+        [("", farewell, false), ("", overtaken, false), ("+0.3 C 286", "tickets+1970 S 300\n +0 S fin", true)]
+    {
+        for end in End::BOTH {
+            let text = format!(
+                "handshake
+                 +0.8 C 517 asks #hello
+                 hello+1 S 1448x2 answers
+                 +0 S 147 #flight
+                 flight+9 C 80 #finished
+                 {asked}
+                 finished+0 S ack
+                 +0 S 303
+                 +0 S 303 #tickets
+                 tickets+0.1 C ack
+                 {said}"
+            );
+            let exchanges = exchanges(&text, end);
+            let long = exchanges.iter().filter(|exchange| exchange.elapsed > ms(500)).count();
+            assert_eq!(long > 0, waited, "{end:?} {said}: {exchanges:#?}");
+        }
+    }
+}
+
+/// A browser asks beside a PING on a connection that has been idle, where the capture begins (frames 161 to 190, and 248 to 260 of another): the echo comes first, and the
+/// answer 213 ms later. The server made no pause in it.
+#[test]
+fn the_echo_of_a_ping_beside_a_question_is_no_part_of_the_answer() {
+    let asked = [
+        "C 88\n +0 C 39\n +0 C 1448 more\n +0 C 270 #q",
+        "C 39\n +0 C 171 #q",
+        "C 6970\n +0 C 39\n +0 C 272 #q",
+    ];
+    for question in asked {
+        let text = format!(
+            "handshake\n +10 C 1\n +0 S ack\n +10000 {question}\n +0 S ack\n q+1 S 39\n +40 C ack\n q+213 S 68\n +0 S 134\n +0 C ack"
+        );
+        let log = log(text).rtt(ms(6)).between([CLIENT, Endpoint::v4([10, 0, 0, 2], 443)]);
+        for end in End::BOTH {
+            let segments = log.capture(end).split_off(5);
+            let exchanges = read_marked(&segments, |_| Vec::new()).connections[0].exchanges.clone();
+            assert_eq!(
+                server_of(&exchanges[0]),
+                (213, 0, Some(Confidence::Possible)),
+                "{end:?}: {exchanges:#?}"
+            );
+        }
+    }
+}
+
+/// The same of a server that gives no tickets until it ends the connection after a minute (frames 2205 to 3077 of a browser's): a question beside the Finished is answered by
+/// as many bytes.
+#[test]
+fn a_ticket_in_front_of_a_farewell_answers_no_finished() {
+    for (asked, waited) in [("", false), ("+0.3 C 286", true)] {
+        for end in End::BOTH {
+            let text = format!(
+                "handshake
+                 +0.8 C 517 asks #hello
+                 hello+1 S 1448x2 answers
+                 +0 S 500 #flight
+                 flight+1 C 64 #finished
+                 {asked}
+                 finished+0.3 S ack
+                 +60000 S 474 #bye
+                 +0 S fin
+                 bye+0.1 C ack"
+            );
+            let exchanges = exchanges(&text, end);
+            let long = exchanges.iter().filter(|exchange| exchange.elapsed > ms(500)).count();
+            assert_eq!(long > 0, waited, "{end:?}: {exchanges:#?}");
+        }
+    }
+}
+
+/// Behind all answers a browser of HTTP/2 opens its window, and thirty seconds later GOAWAY comes, in two records (frames 285 to 4714): nobody had waited. Nor had anybody
+/// where a capture begins with what may be SETTINGS and their acknowledgement (frames 13 to 103 of another).
+#[test]
+fn a_farewell_behind_a_window_answers_nothing() {
+    let opened = "handshake
+         +0.8 C 517 asks #hello
+         hello+1 S 1448x2 answers
+         +0 S 249 #flight
+         flight+1 C 64
+         +0.8 C 92
+         +0.7 C 743 #question
+         question+1 S 79
+         +0 S 79
+         +0 S 90 #settings
+         settings+0.4 C 31
+         +180 S 971 #answer
+         answer+4 C 35 #window
+         window+0 S ack
+         window+30250 S 39 #bye
+         +0 S 39
+         bye+0.5 C fin";
+    for end in End::BOTH {
+        let exchanges = exchanges(opened, end);
+        assert!(exchanges.iter().all(|exchange| exchange.elapsed < ms(500)), "{end:?}: {exchanges:#?}");
+    }
+    let log = log("handshake\n+5 S 277\n +0 S 31 #settings\n settings+2 C 31 #read\n read+0 S ack\n read+10307 S 39\n +0 S 24\n +0 S fin\n +0 C ack")
+        .between([CLIENT, Endpoint::v4([10, 0, 0, 2], 443)]);
+    for end in End::BOTH {
+        let exchanges = &read_marked(&log.capture(end)[3..], |_| Vec::new()).connections[0].exchanges.clone();
+        assert!(exchanges.iter().all(|exchange| exchange.elapsed < ms(500)), "{end:?}: {exchanges:#?}");
     }
 }
 

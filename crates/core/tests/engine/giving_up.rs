@@ -148,6 +148,19 @@ fn a_farewell_whose_end_crosses_the_other_one_is_one() {
     }
 }
 
+/// A capture begins with a client's alert and its FIN in one packet, 31 bytes that go out again after 7.5 and 22.6 s (frames 22 to 2669 of a telephone's): nobody waits.
+#[test]
+fn nobody_waits_for_copies_of_an_alert_with_which_a_capture_begins() {
+    for (len, waited) in [(31, false), (310, true)] {
+        let copies = format!("w+7535 C 0..{len} fin lost\n w+22592 C 0..{len} fin lost");
+        let text = format!("handshake\n+5 C {len} fin lost #w\n {copies}");
+        let ends = [CLIENT, Endpoint::v4([10, 0, 0, 2], 443)];
+        let midway = log(text).rtt(ms(20)).between(ends).capture(End::Client).split_off(3);
+        let seen = Seen::of(midway, "midway");
+        assert_eq!(!seen.lines(Cause::Rto, Path).is_empty(), waited, "{seen}");
+    }
+}
+
 /// The answer, and what was asked and answered behind it, was sent and is in no packet: the server's farewell shows that.
 #[test]
 fn an_answer_that_the_capture_dropped_was_not_waited_for_until_the_end() {

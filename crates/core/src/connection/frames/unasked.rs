@@ -1,0 +1,34 @@
+//! What do frames of HTTP/2 tell that ask for nothing, or that come beside a question?
+
+use tcpwhy_wire::Segment;
+
+use super::{Answer, FAREWELL_AFTER, Frames, Holds, PING, RECORDS, REFUTED};
+use crate::bill::exchange::Open;
+
+impl Frames {
+    /// A client that has not spoken for a while asks with PING whether its server is still there, beside its question, and an echo of that alone is what comes first: that is
+    /// HTTP/2, as a guess, and the answer is still to come.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn weigh_ping_beside(&mut self, open: &Open, len: u32, from: usize) {
+        let record = RECORDS.into_iter().find(|&record| record > 0 && record + PING == len);
+        let Some(record) = record.filter(|_| self.opening == 0 && self.echoes != REFUTED) else { return };
+        if from == open.initiator {
+            self.part = len as u8;
+        } else if self.answer == Answer::None
+            && open.reply_first.is_none()
+            && open.request_bytes > u64::from(len)
+            && (u32::from(self.part) == len || open.first_len == len)
+        {
+            (self.record, self.asked) = (Some((record, true)), Some(open.initiator as u8));
+        }
+    }
+
+    /// Whether a frame as long as GOAWAY comes a silence behind nothing but windows, which ask for nothing.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn ends_unasked(&self, open: &Open, segment: &Segment, held: Holds) -> bool {
+        let windows = u32::try_from(open.request_bytes).is_ok_and(|len| self.are_windows(len));
+        windows && held.ping && segment.at - open.request_at() >= FAREWELL_AFTER
+    }
+}
