@@ -36,8 +36,16 @@ impl Connection {
             && is_whole(said, 1 - from)
             && said.at >= asked.at
             && segment.at - asked.at >= BURST_GAP
-            && self.flows[from].acked_in_transit(asked.at).is_some()
+            && (self.flows[from].acked_in_transit(asked.at).is_some() || self.was_acked_by_answer(open, from))
             && !self.goes_on_by_its_bytes(from, segment.seq)
+    }
+
+    /// Whether nothing but the answer acknowledges the request: who has not seen the one has not heard of the other, however near it seems to be where a capture begins in the
+    /// middle.
+    fn was_acked_by_answer(&self, open: &Open, from: usize) -> bool {
+        let said = open.reply.last.filter(|_| open.reply.index == 0);
+        let acked = self.flows[from].view.clocking_ack();
+        acked.zip(said).is_some_and(|(acked, said)| acked.packet == said.packet && acked.left == 0)
     }
 
     /// Whether an answer acknowledges some pieces of a request and not the last ones: those may be other questions.

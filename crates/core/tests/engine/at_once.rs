@@ -2,9 +2,10 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
-use tcpwhy_core::report::{Confidence, Pairing};
+use tcpwhy_core::report::{Confidence, Kind, Pairing};
 
 use crate::packet_log::{End, log, ms, settled};
+use crate::seen::Seen;
 
 /// A client asks every 12 ms, 20 ms away from a server that takes 5 (frames 8 to 11 of a socket for both ways): the first answer acknowledges one
 /// question of three, so that the others hardly belong to it.
@@ -142,6 +143,18 @@ fn what_is_said_behind_a_pause_did_not_delay_an_answer_that_does_not_acknowledge
         }
         assert_eq!(seen.longer(Cause::SenderThink, ms(200)).len(), 0, "{seen}");
     });
+}
+
+/// A terminal seen beside its server, where the capture begins in between: keys that come back at once, and of which the next ones have left before that can have arrived
+/// (frames 888 to 910 of SSH). Nobody waits for the next key.
+#[test]
+fn keys_that_leave_before_the_last_one_has_come_back_are_questions_of_their_own() {
+    let keys = [123, 201, 250, 117, 74, 91, 116].map(|pause| format!("k+{pause} C 52 #k\n k+0.1 S 52\n"));
+    let text = "handshake\n +5 C 52 #k\n k+0.1 S 52\n".to_owned() + &keys.concat();
+    let midway = log(text).rtt(ms(192)).capture(End::Server).split_off(3);
+    let seen = Seen::of(midway, "behind the handshake");
+    assert!(seen.lines(Cause::SenderThink, Client).is_empty(), "{seen}");
+    assert_eq!(seen.count(Kind::Exchange), 8, "{seen}");
 }
 
 /// The same where nothing is acknowledged for 1.2 s (frames 1156 to 1395 of a client whose way up stands still): four words within 60 ms, and a fifth one 900 ms
