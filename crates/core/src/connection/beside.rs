@@ -7,9 +7,11 @@
 use tcpwhy_wire::{Segment, Seq};
 
 use super::Connection;
+use super::closing::doubt_pauses;
 use super::frame_sizes::ALERTS;
 use super::turn::Paired;
 use crate::bill::exchange::Open;
+use crate::flow::ends::side;
 use crate::flow::segment_class::{LastData, SendQueue};
 use crate::words::limits::BURST_GAP;
 
@@ -64,6 +66,35 @@ impl Connection {
             && open.request_end.is_some_and(|end| segment.ack.before(end))
             && self.is_in_pieces(open)
             && !self.asks_by_its_bytes(open.request_first)
+    }
+
+    /// Whether an answer comes in the middle of a long request of many writes: it acknowledges some of them.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn comes_between(&self, open: &Open, segment: &Segment) -> bool {
+        segment.flags.ack()
+            && open.request_end.is_some_and(|end| segment.ack.before(end))
+            && self.is_in_pieces(open)
+            && !self.asks_by_its_bytes(open.request_first)
+    }
+
+    /// An answer has come `between` writes of its request, or not. Where that happens again and again, both ends speak when they have something to say, as in a conference: the pauses
+    /// may be between messages.
+    #[inline]
+    pub(super) fn on_answer_between(&mut self, from: usize, between: bool) {
+        if between {
+            self.doubt_pauses_between(from);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn doubt_pauses_between(&mut self, from: usize) {
+        self.between = self.between.saturating_add(1);
+        let often = self.between >= OTHERS_MIN;
+        if let Some(open) = self.open.as_deref_mut().filter(|_| often) {
+            doubt_pauses(open.request.settle(), side(1 - from));
+        }
     }
 
     /// Whether what goes on with a request may be another question, which its sender asks since the answer to an earlier one has come.

@@ -197,6 +197,7 @@ impl Connection {
             verdict.split.hold(&held);
         }
         let answers_part = self.answers_part(open, segment);
+        let between = !answers_part && open.request.index > 1 && self.comes_between(open, segment);
         if from == SERVER && (self.may_be_behind() || self.beyond().is_some()) {
             // Of a question in pieces it may answer the first one.
             self.answers.on_answer(segment.at - open.passed);
@@ -229,6 +230,7 @@ impl Connection {
                 doubt_pauses(open.request.settle(), side(1 - from));
             }
         }
+        self.on_answer_between(from, between);
         (verdict, if own_time { Follows::Beginning } else { Follows::Request })
     }
 

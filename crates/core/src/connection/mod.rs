@@ -120,6 +120,8 @@ pub(crate) struct Connection {
     paired: Paired,
     /// Parts of questions that may have been questions.
     others: u8,
+    /// Answers that came between the writes of their questions.
+    between: u8,
     roles: Roles,
     setup: Option<Setup>,
     setup_billed: bool,
@@ -190,6 +192,7 @@ impl Connection {
             talk: None,
             paired: Paired::Known,
             others: 0,
+            between: 0,
             roles: Roles::default(),
             setup: None,
             setup_billed: false,
@@ -260,7 +263,7 @@ impl Connection {
         self.path_memory = PathMemory::default();
         (self.fine, self.setup_billed, self.shown) = (false, false, [false; 2]);
         self.paired = Paired::Known;
-        self.others = 0;
+        (self.others, self.between) = (0, 0);
         (self.doubled, self.damaged, self.closed, self.calm) = (false, [false; 2], false, false);
         (self.ttl, self.scales) = ([0; 2], [0; 2]);
         self.tap_rtt = [Maybe::NONE; 2];

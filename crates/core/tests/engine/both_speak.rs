@@ -2,9 +2,11 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
-use tcpwhy_core::report::{Confidence, Kind};
+use tcpwhy_core::report::Confidence::{self, Possible};
+use tcpwhy_core::report::Kind;
 
-use crate::packet_log::{End, log, ms};
+use crate::packet_log::{End, each, log, ms};
+use crate::seen::Seen;
 
 /// Both ends speak at once (SSH, HTTP/2): what the server sent before the request can have reached it is no answer, and
 /// what the client does with it is the client's own time in the middle of its message.
@@ -135,10 +137,7 @@ fn a_pause_that_was_seen_once_is_no_more_than_possibly_the_usual_one() {
             let held = bill.ns(Cause::NagleDelayedAck, Client);
             assert!(held >= ms(23), "{seen}");
             let pause = bill.ns(Cause::SenderThink, Client);
-            assert!(
-                pause <= ms(1) || bill.of(Cause::SenderThink).confidence == Confidence::Possible,
-                "{seen}"
-            );
+            assert!(pause <= ms(1) || bill.of(Cause::SenderThink).confidence == Possible, "{seen}");
         }
     });
 }
@@ -147,7 +146,7 @@ fn a_pause_that_was_seen_once_is_no_more_than_possibly_the_usual_one() {
 /// (frames 36 to 38) is the server's time. Where two questions had been under way at once, what answers which is a guess.
 #[test]
 fn what_is_not_read_any_more_is_one_question_at_a_time_as_before() {
-    for (beside, sure) in [("", Confidence::Likely), ("+0.3 C 48 asks\n", Confidence::Possible)] {
+    for (beside, sure) in [("", Confidence::Likely), ("+0.3 C 48 asks\n", Possible)] {
         let text = format!(
             "handshake
              +1 C 21 greets
@@ -171,4 +170,23 @@ fn what_is_not_read_any_more_is_one_question_at_a_time_as_before() {
             assert_eq!(thought.first().map(|line| line.confidence), Some(sure), "{seen}");
         });
     }
+}
+
+/// A conference over TLS: the client says something every few milliseconds, the server about as often, and neither waits for the other (frames 1 to 2491 of a call, where the
+/// capture begins in between). The pauses between the client's words are nobody's wait for certain, once it has shown three times that both speak.
+#[test]
+fn what_comes_between_the_words_of_both_ends_makes_their_pauses_possible_at_most() {
+    let says = |n: i32| {
+        let [own, other] = [36 * n, 36 * n + 18];
+        let words = [(0, 125), (7, 857), (16, 122), (29, 1130)];
+        let words = words.map(|(at, len)| format!("@{} C {len}\n", own + at));
+        words.concat() + &format!("@{other}.5 S 340\n")
+    };
+    let text = format!("handshake\n{}", each(3..40, says));
+    let midway = log(text).rtt(ms(34)).capture(End::Client).split_off(3);
+    let seen = Seen::of(midway, "in a conference");
+    let pauses = seen.lines(Cause::SenderThink, Client);
+    assert!(pauses.len() > 20, "{seen}");
+    let likely = pauses.iter().filter(|line| line.confidence > Possible).count();
+    assert!(likely <= 3, "{likely}: {seen}");
 }
