@@ -74,6 +74,7 @@ impl Front {
     pub fn begin_epoch(&mut self, epoch: Epoch) {
         self.left = epoch.segments;
         self.room = self.room_each;
+        self.take_room(0);
         self.questions = epoch.connections.saturating_mul(CONNECTION);
         self.new_connections.begin((epoch.connections < epoch.segments).then_some(epoch.connections));
     }
@@ -81,7 +82,7 @@ impl Front {
     /// Takes note of a segment.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment) -> Arrival {
-        self.room = self.room.saturating_sub(size_of::<Segment>());
+        self.take_room(size_of::<Segment>());
         self.on_ends(segment.at, segment.packet, segment.src, segment.dst)
     }
 
@@ -108,7 +109,7 @@ impl Front {
         self.left -= 1;
         let mixed = self.keys.mix(src, dst);
         let known = self.new_connections.on_segment(mixed.ends);
-        let is_last = known.is_last || self.left == 0 || self.room == 0;
+        let is_last = known.is_last || self.left == 0;
         let (place, hash, ends) = ((mixed.hosts >> 48) as u16, mixed.hash(), mixed.ends);
         Arrival { place, hash, clock, ends, is_deaf: known.is_deaf, is_last }
     }
@@ -133,15 +134,22 @@ impl Front {
         self.listen(arrival, &usual.segment(), captured)
     }
 
+    /// So many bytes are needed besides places. The epoch ends with the next segment where nothing is left of what there is for that.
+    #[inline]
+    fn take_room(&mut self, bytes: usize) {
+        self.room = self.room.saturating_sub(bytes);
+        if self.room == 0 {
+            self.left = self.left.min(1);
+        }
+    }
+
     fn listen(&mut self, arrival: Arrival, segment: &Segment, captured: &[u8]) -> &[Mark] {
         let marks = self.listening.on_segment(arrival.ends, segment, captured);
-        self.room = self.room.saturating_sub(size_of_val(marks));
+        let taken = size_of_val(marks);
         if !marks.is_empty() {
             let asked = asked(marks);
             self.questions = self.questions.saturating_sub(asked * QUESTION);
-            if self.questions == 0 {
-                self.room = 0;
-            }
+            self.take_room(if self.questions == 0 { usize::MAX } else { taken });
         }
         if self.listening.is_deaf() != arrival.is_deaf {
             self.new_connections.learn_deaf(arrival.ends, self.listening.is_deaf());

@@ -84,10 +84,15 @@ impl PackedEnds {
     }
 }
 
-/// A part of the segments, of fixed length.
-type Chunk = Vec<Packed>;
+/// A part of the segments, of fixed length: a segment is put together in its place, and nothing can move it while that is done.
+type Chunk = Box<[Packed; CHUNK_LEN]>;
 const CHUNK_LEN: usize = 64;
 const CHUNK_BYTES: usize = CHUNK_LEN * size_of::<Packed>();
+
+fn new_chunk() -> Chunk {
+    let packed = vec![Packed::EMPTY; CHUNK_LEN].into_boxed_slice();
+    packed.try_into().unwrap_or_else(|_| unreachable!("a chunk is as long as it is"))
+}
 
 /// Memory for segments that is not in use, which all have in common that it was shared with. Whoever works on segments leaves theirs to
 /// whoever gathers the next ones, on whichever thread: what both take together is what is not worked on yet, and not two whole epochs.
@@ -124,7 +129,7 @@ impl Spare {
         let chunk = chunks.free.pop();
         chunks.fewest = chunks.fewest.min(chunks.free.len());
         drop(chunks);
-        chunk.unwrap_or_else(|| Vec::with_capacity(CHUNK_LEN))
+        chunk.unwrap_or_else(new_chunk)
     }
 
     fn leave(&self, emptied: &mut Vec<Chunk>) {
@@ -152,6 +157,7 @@ impl Spare {
 pub(crate) struct PackedSegments {
     /// All but the last are full.
     chunks: Vec<Chunk>,
+    len: usize,
     whole: Vec<Segment>,
     marks: Vec<Mark>,
     /// Where those of one segment begin and end.
@@ -199,13 +205,13 @@ impl PackedSegments {
             packed.mss = options.mss.unwrap_or(0);
             packed.window_scale = options.window_scale.unwrap_or(0);
         }
-        self.push_packed(packed, spare);
+        self.push_packed(spare, || packed);
     }
 
     /// The same of a usual one that the capture's clock agrees with.
     #[inline]
     pub(crate) fn push_usual(&mut self, usual: &Usual<'_>, hash: u32, spare: &Spare) {
-        let packed = Packed {
+        self.push_packed(spare, || Packed {
             at: usual.at(),
             packet: usual.packet(),
             seq: usual.seq(),
@@ -221,37 +227,42 @@ impl PackedSegments {
             flags: usual.flags(),
             ttl: usual.ttl(),
             has: STAMPS,
-        };
-        self.push_packed(packed, spare);
+        });
     }
 
     #[expect(clippy::inline_always, reason = "a segment is put together where it is to lie")]
     #[inline(always)]
-    fn push_packed(&mut self, packed: Packed, spare: &Spare) {
-        if self.chunks.last().is_none_or(|chunk| chunk.len() == CHUNK_LEN) {
+    fn push_packed(&mut self, spare: &Spare, packed: impl FnOnce() -> Packed) {
+        let place = self.len % CHUNK_LEN;
+        if place == 0 {
             self.add_chunk(spare);
         }
+        self.len += 1;
         if let Some(chunk) = self.chunks.last_mut() {
-            chunk.push(packed);
+            chunk[place] = packed();
             // Hundreds of groups take turns: what is written is far away, and whoever writes on waits for it once the store buffer is full.
-            if let Some(next) = chunk.spare_capacity_mut().first() {
-                tcpwhy_ahead::fetch(next);
-            }
+            tcpwhy_ahead::fetch(&chunk[(place + 1) % CHUNK_LEN]);
         }
+    }
+
+    /// The one that was put last.
+    fn last_mut(&mut self) -> Option<&mut Packed> {
+        let place = self.len.checked_sub(1)? % CHUNK_LEN;
+        self.chunks.last_mut().map(|chunk| &mut chunk[place])
     }
 
     /// Marks the last one, unless it is a SYN, which has no room.
     #[cold]
     pub(crate) fn mark(&mut self, marks: &[Mark]) {
         let place = self.marked.len();
-        let Some(packed) = self.chunks.last_mut().and_then(|chunk| chunk.last_mut()) else { return };
+        let (begin, end) = (self.marks.len(), self.marks.len() + marks.len());
+        let Some(packed) = self.last_mut() else { return };
         if place < MARKED_MAX && !packed.flags.syn() && !marks.is_empty() {
-            let begin = self.marks.len() as u32;
-            self.marks.extend_from_slice(marks);
-            self.marked.push([begin, self.marks.len() as u32]);
             packed.has |= MARKED;
             packed.mss = place as u16;
             packed.window_scale = (place >> 16) as u8;
+            self.marks.extend_from_slice(marks);
+            self.marked.push([begin as u32, end as u32]);
         }
     }
 
@@ -269,12 +280,14 @@ impl PackedSegments {
     /// Them in pieces of so many, which divides the length of a chunk.
     #[inline]
     pub(crate) fn pieces(&self, len: usize) -> impl Iterator<Item = Piece<'_>> {
-        let chunks = self.chunks.iter().flat_map(move |chunk| chunk.chunks(len));
-        chunks.map(|packed| Piece { packed, all: self })
+        let left = (0..self.len).step_by(CHUNK_LEN).map(|begin| self.len - begin);
+        let chunks = self.chunks.iter().zip(left);
+        let pieces = chunks.flat_map(move |(chunk, left)| chunk[..left.min(CHUNK_LEN)].chunks(len));
+        pieces.map(|packed| Piece { packed, all: self })
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.chunks.last().map_or(0, |last| (self.chunks.len() - 1) * CHUNK_LEN + last.len())
+        self.len
     }
 
     /// Bytes that they take.
@@ -287,7 +300,7 @@ impl PackedSegments {
 
     /// Forgets them and leaves their memory to `spare`.
     pub(crate) fn clear(&mut self, spare: &Spare) {
-        self.chunks.iter_mut().for_each(Vec::clear);
+        self.len = 0;
         spare.leave(&mut self.chunks);
         // Traffic that moves from pair to pair must not leave memory behind everywhere.
         self.whole.shrink_to(2 * self.whole.len());
@@ -335,6 +348,25 @@ impl Piece<'_> {
 }
 
 impl Packed {
+    /// None. Of zeroes alone, so many would be written byte by byte, as valgrind counts (memset's `rep stosb`).
+    const EMPTY: Self = Self {
+        at: Instant::from_nanos(0),
+        packet: 0,
+        seq: Seq(0),
+        ack: Seq(0),
+        stamps: Timestamps { val: 0, ecr: 0 },
+        hash: 0,
+        ends: PackedEnds { addrs: [0; 2], ports: [0; 2] },
+        payload_len: 0,
+        ip_id: None,
+        window: 0,
+        mss: 0,
+        window_scale: 0,
+        flags: Flags(0),
+        ttl: 0,
+        has: STAMPS,
+    };
+
     /// Which of two ends it is from, if it is between these.
     #[inline]
     pub(crate) fn sender(&self, ends: PackedEnds) -> Option<usize> {

@@ -108,10 +108,9 @@ pub struct RawPacket<'a> {
     pub dropped: u32,
 }
 
-/// What lies so many bytes behind a packet is fetched while that is worked on: a few packets later its turn comes.
+/// What lies so many bytes behind a packet is fetched while that is worked on, the headers of long packets: a few packets later its turn
+/// comes.
 const AHEAD: usize = 2048;
-/// No more of it than this: behind the headers of long packets is nothing that is read.
-const AHEAD_MOST: usize = 256;
 
 /// What [`Reader::next`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,16 +259,25 @@ impl Reader {
     #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
     #[inline(always)]
     pub fn next<'a>(&mut self, buf: &'a [u8], at_eof: bool) -> Step<'a> {
-        let step = match &mut self.state {
-            State::Pcap(pcap) => pcap.next(buf, at_eof, self.offset, self.number + 1),
-            State::Pcapng(pcapng) => pcapng.next(buf, at_eof, self.offset, self.number + 1),
-            State::Start => self.start(buf, at_eof),
-            State::Stopped => Step { consumed: 0, event: Event::End },
+        let step = if let State::Pcap(pcap) = &mut self.state {
+            pcap.next(buf, at_eof, self.offset, self.number + 1)
+        } else {
+            self.next_of_others(buf, at_eof)
         };
         self.offset += step.consumed as u64;
         self.number += u64::from(matches!(step.event, Event::Packet(_)));
-        tcpwhy_ahead::fetch_bytes(buf, step.consumed + AHEAD, step.consumed.min(AHEAD_MOST));
+        tcpwhy_ahead::fetch_bytes(buf, step.consumed + AHEAD, step.consumed);
         step
+    }
+
+    /// The same of what is no pcap file.
+    #[inline(never)]
+    fn next_of_others<'a>(&mut self, buf: &'a [u8], at_eof: bool) -> Step<'a> {
+        match &mut self.state {
+            State::Pcapng(pcapng) => pcapng.next(buf, at_eof, self.offset, self.number + 1),
+            State::Start => self.start(buf, at_eof),
+            State::Pcap(_) | State::Stopped => Step { consumed: 0, event: Event::End },
+        }
     }
 
     /// Undoes the last [`Reader::next`], which gave this packet and consumed so many bytes: the packet comes again.

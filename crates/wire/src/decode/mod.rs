@@ -138,7 +138,16 @@ impl Decoded<'_> {
 pub fn decode_usual<'a>(packet: &'a RawPacket<'a>) -> Result<Decoded<'a>, Skip> {
     match Usual::recognise(packet) {
         Some(usual) => Ok(Decoded::Usual(usual)),
-        None => less_usual(packet).map(Decoded::Other),
+        None => other(packet),
+    }
+}
+
+/// [`less_usual`], put together where it is wanted.
+#[inline(never)]
+fn other<'a>(packet: &RawPacket<'a>) -> Result<Decoded<'a>, Skip> {
+    match usual::opening(packet) {
+        Some(segment) => Ok(Decoded::Other(segment)),
+        None => step_by_step(packet).map(Decoded::Other),
     }
 }
 

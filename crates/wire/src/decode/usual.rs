@@ -18,6 +18,10 @@ const SRC_ADDR: usize = ETHERNET_LEN + 12;
 const DST_ADDR: usize = ETHERNET_LEN + 16;
 const TCP: usize = ETHERNET_LEN + 20;
 const OPTIONS: usize = TCP + 20;
+/// The type of the frame, version and length of the header.
+const IPV4_WITHOUT_OPTIONS: u32 = 0x0800_4500;
+/// Neither more fragments nor an offset, and the protocol; the time to live is between them.
+const TCP_IN_ONE_PIECE: u32 = 6;
 /// Up to the end of a TCP header with time stamps.
 const STAMPED: usize = OPTIONS + 12;
 /// Two bytes of padding, then kind and length of the time stamps.
@@ -177,10 +181,8 @@ pub(super) fn opening(packet: &RawPacket<'_>) -> Option<Segment> {
 fn headers<'a, const LEN: usize>(packet: &RawPacket<'a>) -> Option<(&'a [u8; LEN], u32)> {
     let frame: &[u8; LEN] = packet.data.first_chunk()?;
     let usual = packet.link == LinkType::ETHERNET
-        && half(frame, 12) == 0x0800
-        && frame[14] == 0x45
-        && frame[20] & 0x3f | frame[21] == 0
-        && frame[23] == 6
+        && word(frame, 12) & 0xffff_ff00 == IPV4_WITHOUT_OPTIONS
+        && word(frame, 20) & 0x3fff_00ff == TCP_IN_ONE_PIECE
         && usize::from(frame[TCP + 12] >> 4) * 4 == LEN - TCP;
     let payload_len = u32::from(half(frame, 16)).checked_sub((LEN - ETHERNET_LEN) as u32)?;
     usual.then_some((frame, payload_len))
