@@ -9,8 +9,8 @@ use crate::bill::charge::Charge;
 use crate::bill::line::{AccountLine, Bill, LineView, NO_DETAIL, make_room};
 use crate::bill::split::Split;
 use crate::bill::usual::UsualBill;
-use crate::words::cause::Cause;
-use crate::words::report::Detail;
+use crate::words::cause::{Cause, Side};
+use crate::words::report::{Confidence, Detail};
 
 /// The running account. Reused from exchange to exchange, so that the per-packet path does not allocate.
 #[derive(Clone, Debug, Default)]
@@ -154,6 +154,29 @@ impl Account {
             lines.push(AccountLine { detail, detailed, ..AccountLine::of(charge) });
         }
         self.total += charge.ns;
+    }
+
+    /// [`Self::charge`] of what its first line is of, no longer than what that cites, with no detail: as most pieces of a burst are. Returns
+    /// whether it is so; if not, nothing has changed.
+    #[inline]
+    pub(super) fn charge_again(
+        &mut self,
+        cause: Cause,
+        sender: Side,
+        (ns, confidence): (Duration, Confidence),
+    ) -> bool {
+        let Some(line) = self.written.lines.first_mut().filter(|_| self.usual.is_none()) else {
+            return false;
+        };
+        let same = line.cause == cause && line.side == cause.side(sender);
+        if !same || ns > line.longest || !line.is_cited() {
+            return false;
+        }
+        line.ns += ns;
+        line.by_confidence[confidence as usize] += ns;
+        line.waits += 1;
+        self.total += ns;
+        true
     }
 
     /// Takes over another account's lines and empties it.

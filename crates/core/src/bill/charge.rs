@@ -24,6 +24,12 @@ impl Charge {
         Self { cause, sender, ns, confidence, evidence: [0; 3], detail: None }
     }
 
+    /// What the bottleneck needed in a burst, between these packets.
+    pub(crate) fn in_burst(share: (Duration, Confidence), sender: Side, packets: [u64; 2]) -> Self {
+        let [begins, ends] = packets;
+        Self::new(Cause::Bandwidth, sender, share.0, share.1).evidence(begins, ends)
+    }
+
     /// Shown by the packet with which it begins and the one that ends it.
     pub(crate) fn evidence(mut self, begins: u64, ends: u64) -> Self {
         self.evidence = [begins, ends, 0];

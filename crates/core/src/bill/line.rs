@@ -50,6 +50,12 @@ impl AccountLine {
         }
     }
 
+    /// Whether it has the packets that end as many waits as it cites.
+    #[inline]
+    pub(super) fn is_cited(&self) -> bool {
+        self.evidence.iter().all(|[_, ends, _]| *ends != 0)
+    }
+
     /// Another charge to it, but for its detail.
     #[inline]
     pub(super) fn add(&mut self, charge: &Charge) {

@@ -22,7 +22,8 @@ impl Connection {
     /// Counts the bytes that it takes besides its own, now and then. Returns what there were before, if it has.
     #[inline]
     pub(crate) fn count_heap(&mut self, marks: &[Mark]) -> Option<usize> {
-        let now = self.packets.is_multiple_of(16) || self.packets < 16 && self.packets.is_power_of_two();
+        let packets = self.packets;
+        let now = if packets < 16 { packets.is_power_of_two() } else { packets.is_multiple_of(16) };
         (now || marks.len() > 1).then(|| self.count_all_heap())
     }
 

@@ -19,7 +19,6 @@ use crate::estimate::rounds;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
 use crate::tally::ledger::Ledger;
-use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, RTO_MIN};
 use crate::words::mark::Mark;
 use crate::words::report::Confidence;
@@ -97,7 +96,7 @@ impl Connection {
             if !marks.is_empty() {
                 self.take_usual_marks(marks, segment, from, ledger);
             }
-            let (rtt_to_sender, mss) = (self.tap_rtt(from), self.sizes[from]);
+            let (rtt_to_sender, mss) = (self.known_rtt(from), self.sizes[from]);
             self.flows[from].learn_usual(segment.at, rtt_to_sender, mss);
             match self.shape(segment, from) {
                 Shape::Message => self.on_message(segment, from, ledger),
@@ -235,7 +234,7 @@ impl Connection {
             open.reply_first.is_none()
         } else {
             // Nothing of the request has reached it since.
-            let rtt_to_sender = self.tap_rtt(from);
+            let rtt_to_sender = self.known_rtt(from);
             let asked = other.last.as_ref().map(|asked| asked.at + rtt_to_sender);
             open.reply_first.is_some() && asked.is_some_and(|asked| asked <= last.at)
         };
@@ -289,7 +288,7 @@ impl Connection {
         let to = 1 - from;
         if acknowledges {
             let window = self.usual_window(segment, from);
-            let (mss, peer) = (self.sizes[to], self.tap_rtt(from));
+            let (mss, peer) = (self.sizes[to], self.known_rtt(from));
             if let Some(rtt) = self.flows[to].on_usual_ack(segment, window, mss, peer) {
                 self.on_round_trip(rtt, from);
             }
@@ -345,19 +344,22 @@ impl Connection {
         let (mss, flow) = (self.sizes[from], &self.flows[from]);
         let Some(before) = &flow.last_data else { return };
         let gap = (segment.at - before.at).at_least_zero();
-        let busy = flow.busy_in_burst(segment, before, gap, self.is_near(from), mss);
+        let near = self.known_rtt(from) <= self.known_rtt(1 - from);
+        let busy = flow.busy_in_burst(segment, before, gap, near, mss);
         let sure = if flow.missing_from_capture { Confidence::Possible } else { Confidence::Likely };
-        let charges = [(busy, sure), (gap - busy, Confidence::Likely)].map(|(ns, confidence)| {
-            Charge::new(Cause::Bandwidth, flow.side, ns, confidence).evidence(before.packet, segment.packet)
-        });
+        let shares = [(busy, sure), (gap - busy, Confidence::Likely)];
+        let (side, packets) = (flow.side, [before.packet, segment.packet]);
+        let charges = move || shares.map(|share| Charge::in_burst(share, side, packets));
         self.count_flight(segment, from, mss);
-        let path_rtt = self.tap_rtt(CLIENT) + self.tap_rtt(SERVER);
+        let path_rtt = self.known_rtt(CLIENT) + self.known_rtt(SERVER);
         let last = self.flows[from].on_burst_data(segment, mss, path_rtt);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.count_usual(segment, from);
         let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
-        path.advance_in_burst(&charges, last);
-        self.usual_rung(segment, from, Some(charges), ledger);
+        path.advance_in_burst(shares, side, packets, last);
+        if self.ladder.is_some() {
+            self.usual_rung(segment, from, Some(charges()), ledger);
+        }
     }
 
     /// The flight that its sender has under way with this segment.

@@ -43,7 +43,7 @@ impl Connection {
         open.restart(self.next_n, CLIENT, at, idle, (at, segment.packet));
         self.next_n += 1;
         (open.request_first, open.first_len) = (Some(segment.seq), segment.payload_len);
-        if self.tap_rtt(CLIENT) >= self.tap_rtt(SERVER) {
+        if self.known_rtt(CLIENT) >= self.known_rtt(SERVER) {
             open.way_base = self.flows[CLIENT].clock.base_with_last().into();
             if self.flows[CLIENT].queued_on_way.get().is_some_and(Duration::is_positive)
                 && let Some(late) = self.late_on_its_way(&segment.unpack(), CLIENT, idle_since)
@@ -64,7 +64,7 @@ impl Connection {
         let Some(open) = self.open.as_deref() else { return };
         let Some(asked) = open.request.last.as_ref() else { return };
         let (flow, client) = (&self.flows[SERVER], &self.flows[CLIENT]);
-        let rtt_to_server = self.tap_rtt(SERVER);
+        let rtt_to_server = self.known_rtt(SERVER);
         let gap = (segment.at - asked.at).at_least_zero();
         let path = rtt_to_server.at_least_zero().min(gap);
         let think = gap - path;
@@ -121,7 +121,7 @@ impl Connection {
     /// How sure it is that the server took the time before a reply: what [`server_think::judge`] says of a short one.
     #[inline]
     fn usual_confidence(&self, open: &Open, think: Duration) -> Confidence {
-        let (rtt_to_server, rtt_to_client) = (self.tap_rtt(SERVER), self.tap_rtt(CLIENT));
+        let (rtt_to_server, rtt_to_client) = (self.known_rtt(SERVER), self.known_rtt(CLIENT));
         if rtt_to_server > rtt_to_client {
             let most = think.max(server_think::VARIED_MIN);
             if self.flows.iter().any(|flow| flow.queued_peak >= most) {

@@ -38,6 +38,13 @@ impl<T: Known> Maybe<T> {
         (self.0 != T::NONE).then_some(self.0)
     }
 
+    /// Where it is known that it is.
+    #[inline]
+    pub(crate) fn known(self) -> T {
+        debug_assert!(self.is_some(), "it is known");
+        self.0
+    }
+
     #[inline]
     pub(crate) fn is_some(&self) -> bool {
         self.0 != T::NONE
@@ -59,6 +66,14 @@ impl<T: Known> Maybe<T> {
         if self.is_none() {
             self.0 = known;
         }
+    }
+}
+
+impl<T: Known + PartialOrd> Maybe<T> {
+    /// Whether it is known to be more than this. What stands for none is less than anything.
+    #[inline]
+    pub(crate) fn exceeds(self, than: T) -> bool {
+        self.0 > than
     }
 }
 

@@ -107,6 +107,7 @@ const RUNS: usize = 15;
 const FEW_RUNS: usize = 5;
 
 impl Best {
+    #[inline(never)]
     fn on_whole(&mut self, rate: Rate, blurred: bool) {
         self.runs[self.next] = Some(rate);
         self.next = (self.next + 1) % RUNS;

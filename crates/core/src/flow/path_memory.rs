@@ -73,7 +73,8 @@ impl PathMemory {
     /// were just now.
     #[inline]
     pub(crate) fn on_least(&mut self, end: usize, now: Instant, least: Duration, much: Duration) {
-        let longer = self.min(end).is_some_and(|min| least - min >= much);
+        // Nothing is longer than the longest time, which stands for none.
+        let longer = least - self.min[end] >= much;
         self.news |= longer && self.is_old(now);
     }
 

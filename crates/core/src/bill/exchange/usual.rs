@@ -1,11 +1,21 @@
 //! What does a usual segment change in the exchange under way?
 
+use tcpwhy_wire::Duration;
+
 use super::{Open, Path};
+use crate::bill::account::Account;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::bill::usual::UsualBill;
 use crate::flow::packed::Packed;
 use crate::flow::segment_class::LastData;
+use crate::words::cause::{Cause, Side};
+use crate::words::report::Confidence;
+
+#[inline(never)]
+fn charge_first(blocked: &mut Account, share: (Duration, Confidence), sender: Side, packets: [u64; 2]) {
+    blocked.charge(&Charge::in_burst(share, sender, packets));
+}
 
 impl Path {
     /// Whether something was sent again that may have repaired nothing, a timer ran, or Nagle seems to have held what was sent last.
@@ -18,16 +28,24 @@ impl Path {
         })
     }
 
-    /// [`Path::advance`] with what the bottleneck needed in a burst.
+    /// [`Path::advance`] with what the bottleneck needed in a burst, between these packets.
     #[inline]
-    pub(crate) fn advance_in_burst(&mut self, charges: &[Charge; 2], last: LastData) {
-        if charges.iter().all(|charge| !charge.ns.is_positive()) {
+    pub(crate) fn advance_in_burst(
+        &mut self,
+        shares: [(Duration, Confidence); 2],
+        sender: Side,
+        packets: [u64; 2],
+        last: LastData,
+    ) {
+        if shares.iter().all(|(ns, _)| !ns.is_positive()) {
             self.absorb_blocked();
             self.blocked_bytes = 0;
         } else {
             let blocked = &mut self.aside.get_or_insert_default().blocked;
-            for charge in charges {
-                blocked.charge(charge);
+            for share in shares.into_iter().filter(|(ns, _)| ns.is_positive()) {
+                if !blocked.charge_again(Cause::Bandwidth, sender, share) {
+                    charge_first(blocked, share, sender, packets);
+                }
             }
         }
         self.blocked_bytes = self.blocked_bytes.saturating_add(last.len);

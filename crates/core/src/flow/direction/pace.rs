@@ -80,7 +80,7 @@ impl Flow {
     /// The longest that any packet waited.
     #[inline]
     pub(super) fn learn_peak(&mut self, at: Instant) {
-        if self.queued_on_way.get().is_some_and(|late| late > self.queued_peak) {
+        if self.queued_on_way.exceeds(self.queued_peak) {
             self.learn_higher_peak(at);
         }
     }

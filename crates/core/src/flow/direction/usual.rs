@@ -14,6 +14,16 @@ use crate::estimate::maybe::Maybe;
 use crate::flow::packed::Packed;
 use crate::flow::segment_class::SendQueue;
 
+/// The segments that an acknowledgement is the first to cover.
+struct Covered {
+    /// When the first of them had left, and the last one, or the one that it ends within.
+    oldest: Option<Instant>,
+    newest: Option<Sent>,
+    segments: u32,
+    /// Nothing else was under way.
+    whole: bool,
+}
+
 impl Flow {
     /// Whether nothing is known of this direction that makes its next segment unusual.
     pub(crate) fn is_calm(&self) -> bool {
@@ -52,7 +62,8 @@ impl Flow {
         let packets = if one { 1 } else { segment.payload_len.div_ceil(mss.max(1)) as u16 };
         self.ip_id.on_next(segment.ip_id, packets);
         let late = self.clock.on_usual_packet(segment.at, segment.stamps.val, false);
-        self.queued_on_way = late.filter(|_| !self.on_one_host).into();
+        debug_assert!(!self.on_one_host, "what passes twice is not calm");
+        self.queued_on_way = late.into();
         self.learn_peak(segment.at);
     }
 
@@ -98,15 +109,44 @@ impl Flow {
         mss: u32,
         rtt_to_receiver: Duration,
     ) -> Option<Duration> {
-        let (at, ack) = (segment.at, segment.ack);
-        let acked = self.highest_ack.map_or(0, |before| (ack - before).max(0) as u32);
+        let (ack, before) = (segment.ack, self.highest_ack);
+        // Nothing that was not sent, and more than before.
+        let acked = before.map_or(0, |before| (ack - before) as u32);
         self.newly_acked = acked;
         self.large.on_acknowledged(acked, mss);
         self.highest_ack = Some(ack);
-        let (oldest, newest, segments) = match self.sent.pop_lone_if(|sent| !sent.end.after(ack)) {
-            Some(lone) => (Some(lone.at), Some(lone), 1),
-            None => self.take_acknowledged(ack, acked, mss),
-        };
+        if let Some(lone) = self.sent.pop_lone_if(|sent| !sent.end.after(ack)) {
+            let covered = Covered { oldest: Some(lone.at), newest: Some(lone), segments: 1, whole: true };
+            return self.on_covered(segment, window, mss, rtt_to_receiver, covered);
+        }
+        self.on_flight_acked(segment, window, mss, rtt_to_receiver)
+    }
+
+    /// The same of what is not a single segment.
+    #[inline(never)]
+    fn on_flight_acked(
+        &mut self,
+        segment: &Packed,
+        window: u32,
+        mss: u32,
+        rtt_to_receiver: Duration,
+    ) -> Option<Duration> {
+        let covered = self.take_acknowledged(segment.ack, self.newly_acked, mss);
+        self.on_covered(segment, window, mss, rtt_to_receiver, covered)
+    }
+
+    /// What an acknowledgement says of the segments that it covers, once they have left the queue.
+    #[inline(always)]
+    fn on_covered(
+        &mut self,
+        segment: &Packed,
+        window: u32,
+        mss: u32,
+        rtt_to_receiver: Duration,
+        covered: Covered,
+    ) -> Option<Duration> {
+        let (at, ack, acked) = (segment.at, segment.ack, self.newly_acked);
+        let Covered { oldest, newest, segments, whole } = covered;
         let newest_at = newest.map(|sent| sent.at);
         let rtt = newest_at.map(|sent| (at - sent).at_least_zero());
         let repaired = newest.is_some_and(|sent| sent.retransmitted);
@@ -117,7 +157,7 @@ impl Flow {
         }
         let windows = (segment.payload_len == 0).then(|| [self.last_window(), window]);
         self.learn_unread(windows);
-        if acked <= mss && segments <= 1 && self.sent.is_empty() && self.acknowledgements.best().is_none() {
+        if acked <= mss && segments <= 1 && whole && self.acknowledgements.best().is_none() {
             // A lone segment says nothing of the link.
             self.newest_acked_at = newest_at.into();
             self.acknowledgements.on_lone(at);
@@ -136,7 +176,6 @@ impl Flow {
             }
             self.window_max = window;
         }
-        let whole = self.sent.is_empty();
         self.in_transit.push_back_with(|| AckSeen {
             at,
             packet: segment.packet,
@@ -152,10 +191,9 @@ impl Flow {
         rtt.filter(|_| !repaired)
     }
 
-    /// Takes the segments out that this acknowledges, `acked` bytes more than before. Returns when the oldest had left, the newest
-    /// one or the one that it ends within, and how many these are.
+    /// Takes the segments out that this acknowledges, `acked` bytes more than before.
     #[inline]
-    fn take_acknowledged(&mut self, ack: Seq, acked: u32, mss: u32) -> (Option<Instant>, Option<Sent>, u32) {
+    fn take_acknowledged(&mut self, ack: Seq, acked: u32, mss: u32) -> Covered {
         let oldest = self.sent.front().map(|sent| sent.at);
         let (mut newest, mut segments) = (None, 0);
         self.sent.pop_while(
@@ -174,7 +212,7 @@ impl Flow {
                 newest = Some(split);
             }
         }
-        (oldest, newest, segments)
+        Covered { oldest, newest, segments, whole: self.sent.is_empty() }
     }
 
     /// [`Flow::on_data`] of a small pushed segment behind an empty queue. Returns what is kept of it.
