@@ -586,9 +586,8 @@ fn the_answer_to_a_copied_syn_ack_is_no_way() {
             }
             segments.sort_by_key(|segment| segment.at);
             let seen = Seen::of(segments, "the client");
-            let exchanges = seen.report.connections.iter().flat_map(|connection| &connection.exchanges);
-            let exchange =
-                exchanges.filter(|exchange| exchange.request_bytes == 184).last().expect("a question");
+            let mut exchanges = seen.report.connections.iter().flat_map(|connection| &connection.exchanges);
+            let exchange = exchanges.rfind(|exchange| exchange.request_bytes == 184).expect("a question");
             assert!(of(exchange, Cause::RoundTrip) <= ms(1), "{seen}");
             assert!(of(exchange, Cause::ServerThink) >= ms(wait - 1), "{seen}");
             assert_eq!(sure_of(exchange, Cause::ServerThink) == Possible, wait > 3_000, "{seen}");

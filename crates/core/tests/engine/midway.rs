@@ -422,6 +422,8 @@ fn what_does_not_acknowledge_all_that_was_said_is_no_reaction() {
     let way: Duration =
         last.bill.iter().filter(|line| line.cause == Cause::RoundTrip).map(|line| line.ns).sum();
     assert!((ms(24.9)..ms(26)).contains(&way), "{seen}");
+}
+
 /// A path that holds two packets for 490 ms says nothing of two others: the server's clock goes on by what passes here between the acknowledgement of its question
 /// and its answer (frames 46 to 56 and 92 to 102 of a small site's), whatever its client's timer does meanwhile. Where no acknowledgement came before the answer, it
 /// may be the path again.

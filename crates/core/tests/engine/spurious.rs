@@ -376,6 +376,9 @@ fn a_syn_ack_whose_stamp_is_echoed_was_not_lost() {
             "{seen}"
         );
         assert!(bill.exchange.elapsed >= ms(380), "{seen}");
+    }
+}
+
 /// A question goes out again, and its answer comes before the D-SACK for the copy, which finds the next question under way (frames 2381 to 2491 of a browser's
 /// behind a telephone): the path had stood all the same. Where none comes, the copy may have been needed.
 #[test]

@@ -387,7 +387,9 @@ fn who_closes_with_its_syn_opens_nothing() {
     let mut segments = log("@0 C syn\n @200 C syn\n @400 C syn").capture(End::Client);
     for probe in [false, true] {
         if probe {
-            segments.iter_mut().for_each(|segment| segment.flags.0 |= Flags::FIN | Flags::PSH);
+            for segment in &mut segments {
+                segment.flags.0 |= Flags::FIN | Flags::PSH;
+            }
         }
         let seen = Seen::of(segments.clone(), "a scanner");
         assert_eq!(seen.report.bill.iter().any(|line| line.cause == Cause::SynRetransmit), !probe, "{seen}");

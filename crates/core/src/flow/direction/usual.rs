@@ -15,6 +15,7 @@ use crate::flow::packed::Packed;
 use crate::flow::segment_class::SendQueue;
 
 /// The segments that an acknowledgement is the first to cover.
+#[derive(Clone, Copy)]
 struct Covered {
     /// When the first of them had left, and the last one, or the one that it ends within.
     oldest: Option<Instant>,
