@@ -19,6 +19,7 @@ mod frames;
 mod general;
 mod giving_up;
 mod going_on;
+mod handing_over;
 mod held_back;
 mod holds;
 pub(crate) mod ladder;
