@@ -141,7 +141,7 @@ impl StampClock {
     #[inline(always)]
     pub(crate) fn on_usual_packet(&mut self, at: Instant, val: u32, overtook: bool) -> Option<Duration> {
         if let Some((passed, difference)) = self.goes_on(at, val) {
-            self.begin_next_stamp(at, val);
+            self.begin_stamp(at, val);
             self.last = at;
             return Some(self.compare(at, passed, difference, overtook));
         }
@@ -175,15 +175,6 @@ impl StampClock {
         let known = self.stamp();
         if known.is_none_or(|(stamp, _)| stamp != val) {
             self.before = known.unwrap_or((val, at));
-            (self.stamp, self.stamp_since) = (val, Maybe::of(at));
-        }
-    }
-
-    /// The same where there was one before.
-    #[inline]
-    fn begin_next_stamp(&mut self, at: Instant, val: u32) {
-        if self.stamp != val {
-            self.before = (self.stamp, self.stamp_since.known());
             (self.stamp, self.stamp_since) = (val, Maybe::of(at));
         }
     }
