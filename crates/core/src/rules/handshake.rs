@@ -184,11 +184,11 @@ pub(crate) fn bill(
     }
     // Whoever forwards packets may take its time for the first one: what is longer than the path shows to be is not all its way for certain.
     let longer = is_longer(split.left() - client, server);
-    // Nor is what passed behind a SYN's copy until its answer, where nothing else shows how long the path is.
-    let untold = setup.syn_count() > 1 && !server.is_positive();
+    // Nor is what passed behind a SYN's copy until its answer, the less so where nothing else shows how long the path is.
+    let untold = repeats && !server.is_positive();
     let most = match split.left() {
         left if untold && left >= LOST_AFTER => Confidence::Possible,
-        _ if untold || longer => Confidence::Likely,
+        _ if repeats || longer => Confidence::Likely,
         _ => Confidence::Certain,
     };
     let sure = sure_of_client.min(most);

@@ -107,5 +107,6 @@ fn one_long_handshake_makes_no_certain_way() {
             format!("handshake\n +5 C 100\n {acked} +10 S 200\n +0 C ack\n +5 C 100\n +10 S 200\n +0 C ack");
         let seen = log(text).rtt(ms(rtt)).without_timestamps().seen_at(End::Client);
         assert_eq!(seen.exchange(2).of(Cause::RoundTrip).confidence, sure, "{seen}");
+        assert_eq!(seen.setup().of(Cause::Handshake).confidence, sure, "{seen}");
     }
 }
