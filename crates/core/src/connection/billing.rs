@@ -340,9 +340,8 @@ impl Connection {
         if setup.is_repeated() {
             return self.opened_behind(setup, near);
         }
-        let between = || self.answers.taken_over || self.has_host_between();
         let opened = setup.opened().filter(|_| !handshake::is_of_copy(setup, near))?;
-        self.answers.beyond(opened, near, between)
+        self.answers.beyond(opened, near, || self.answers.taken_over || self.has_host_between())
     }
 
     /// The same where several SYNs were sent: a host that must stand in between, and acknowledges sooner than the last of them was answered, is no measure of

@@ -33,6 +33,7 @@ mod roles;
 mod room;
 mod row;
 mod rungs;
+mod seen_again;
 mod seldom;
 mod streaming;
 mod subscription;
@@ -77,10 +78,6 @@ pub(crate) const REFUSED: &str = "refused-connections";
 /// What a question under way takes, where there is room for as many again.
 pub(crate) const QUESTION: usize = 2 * size_of::<Ask>();
 
-/// A packet crosses a host's interfaces in less (`flow/duplicate_filter.rs`).
-const SEEN_AGAIN_WITHIN: Duration = Duration::from_millis(1);
-/// A capture that sees a packet twice sees it on both sides of so many routers at most. Source: none written down.
-const HOPS_BETWEEN: u8 = 4;
 /// Ends that are nearer to each other than this are hosts of one: no vantage tells them apart. Source: none written down.
 const ONE_HOST_MAX: Duration = Duration::from_micros(100);
 
@@ -382,39 +379,6 @@ impl Connection {
         let (flow, other) = (&self.flows[end], &self.flows[1 - end]);
         let syn_only = flow.first.is_some_and(|first| flow.snd_nxt == Some(first));
         syn_only && flow.highest_ack.is_none() && other.highest_ack.is_none() && other.snd_nxt.is_none()
-    }
-
-    /// Whether this packet has passed before (`flow/duplicate_filter.rs`, `flow/direction/seen_again.rs`).
-    pub(crate) fn has_seen(&mut self, segment: &Segment, from: usize) -> bool {
-        let from = from & 1;
-        let peer = &self.flows[1 - from];
-        let hops_away = self.is_hops_away(segment, from);
-        let same_window = || hops_away || peer.last_window() == self.window(segment, from);
-        let doubled = self.doubled && (segment.seq_len() > 0 || same_window());
-        let syn_again = segment.flags.syn()
-            && self.flows[from].first == Some(segment.seq + 1)
-            && self.setup.as_ref().is_some_and(|setup| setup.has_just_seen(segment, hops_away));
-        let elsewhere = hops_away && !segment.flags.syn() || self.is_just_behind(segment, from);
-        let again = syn_again
-            || self.duplicates.as_ref().is_some_and(|duplicates| duplicates.is_again(segment, from))
-            || peer.knows_acknowledgement(segment)
-                && self.flows[from].is_seen_again(segment, doubled, elsewhere);
-        self.doubled |= again && (segment.payload_len > 0 || segment.flags.syn() && hops_away);
-        again
-    }
-
-    /// Whether this acknowledgement without data passes right behind another packet of its end, where packets are seen twice.
-    fn is_just_behind(&self, segment: &Segment, from: usize) -> bool {
-        let just = |at| segment.at - at < SEEN_AGAIN_WITHIN;
-        self.doubled && segment.seq_len() == 0 && self.last_packet[from].get().is_some_and(just)
-    }
-
-    /// Whether this packet has passed a few routers more, or less, than the first of its end, and has no later identification, if any. Packets of one
-    /// sender take several ways, so that this tells only where some are seen twice, or of a handshake's.
-    fn is_hops_away(&self, segment: &Segment, from: usize) -> bool {
-        let hops = segment.ttl.abs_diff(self.ttl[from]);
-        let known = self.last_packet[from].is_some() && (self.doubled || segment.flags.syn());
-        (1..=HOPS_BETWEEN).contains(&hops) && known && !self.flows[from].is_numbered_behind(segment)
     }
 
     /// Takes the next segment, in order of capture. Returns whether packets before it are missing from the capture.

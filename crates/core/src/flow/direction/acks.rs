@@ -185,9 +185,8 @@ impl Flow {
         // What was behind a hole had arrived before, and is acknowledged when the hole is filled.
         let beyond = ack.options.sack().iter().any(|block| block.end.after(ack.ack));
         let filled = std::mem::replace(&mut self.sack_pending, beyond) || beyond;
-        let mut covered = Covered::default();
+        let covered = if advanced { self.take_covered(ack, beyond, filled, mss) } else { Covered::default() };
         if advanced {
-            covered = self.take_covered(ack, beyond, filled, mss);
             self.learn_from_covered(ack, &covered, filled, [last_window, window], mss, rtt_to_receiver);
         }
         let duplicate = !advanced && !window_changed && ack.payload_len == 0 && !self.sent.is_empty();

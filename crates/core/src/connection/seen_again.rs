@@ -1,0 +1,48 @@
+//! Has this packet of the connection passed before, on another interface or before or behind a router?
+//!
+//! What tells is in `flow/duplicate_filter.rs` and `flow/direction/seen_again.rs`; what the connection knows besides is here: that packets have been
+//! seen twice, and over how many routers its ends' packets come.
+
+use tcpwhy_wire::{Duration, Segment};
+
+use super::Connection;
+
+/// A packet crosses a host's interfaces in less (`flow/duplicate_filter.rs`).
+const SEEN_AGAIN_WITHIN: Duration = Duration::from_millis(1);
+/// A capture that sees a packet twice sees it on both sides of so many routers at most. Source: none written down.
+const HOPS_BETWEEN: u8 = 4;
+
+impl Connection {
+    /// Whether this packet has passed before (`flow/duplicate_filter.rs`, `flow/direction/seen_again.rs`).
+    pub(crate) fn has_seen(&mut self, segment: &Segment, from: usize) -> bool {
+        let from = from & 1;
+        let peer = &self.flows[1 - from];
+        let hops_away = self.is_hops_away(segment, from);
+        let same_window = || hops_away || peer.last_window() == self.window(segment, from);
+        let doubled = self.doubled && (segment.seq_len() > 0 || same_window());
+        let syn_again = segment.flags.syn()
+            && self.flows[from].first == Some(segment.seq + 1)
+            && self.setup.as_ref().is_some_and(|setup| setup.has_just_seen(segment, hops_away));
+        let elsewhere = hops_away && !segment.flags.syn() || self.is_just_behind(segment, from);
+        let again = syn_again
+            || self.duplicates.as_ref().is_some_and(|duplicates| duplicates.is_again(segment, from))
+            || peer.knows_acknowledgement(segment)
+                && self.flows[from].is_seen_again(segment, doubled, elsewhere);
+        self.doubled |= again && (segment.payload_len > 0 || segment.flags.syn() && hops_away);
+        again
+    }
+
+    /// Whether this acknowledgement without data passes right behind another packet of its end, where packets are seen twice.
+    fn is_just_behind(&self, segment: &Segment, from: usize) -> bool {
+        let just = |at| segment.at - at < SEEN_AGAIN_WITHIN;
+        self.doubled && segment.seq_len() == 0 && self.last_packet[from].get().is_some_and(just)
+    }
+
+    /// Whether this packet has passed a few routers more, or less, than the first of its end, and has no later identification, if any. Packets of one
+    /// sender take several ways, so that this tells only where some are seen twice, or of a handshake's.
+    fn is_hops_away(&self, segment: &Segment, from: usize) -> bool {
+        let hops = segment.ttl.abs_diff(self.ttl[from]);
+        let known = self.last_packet[from].is_some() && (self.doubled || segment.flags.syn());
+        (1..=HOPS_BETWEEN).contains(&hops) && known && !self.flows[from].is_numbered_behind(segment)
+    }
+}
