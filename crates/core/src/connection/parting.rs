@@ -6,7 +6,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::Connection;
-use super::frame_sizes::{ALERTS, TICKETS_MAX, is_control, is_goodbye};
+use super::frame_sizes::{TICKETS_MAX, is_control, is_goodbye};
 use super::seldom::Had;
 use crate::bill::exchange::Open;
 use crate::estimate::maybe::Maybe;
@@ -171,9 +171,9 @@ impl Connection {
     pub(super) fn are_last_words(&self, open: &Open) -> bool {
         let closed_at = self.roles.closed_at[open.initiator].get();
         let at_once = closed_at.is_some_and(|at| at >= open.start && at - open.start <= AT_ONCE);
-        // What is as long as an alert is one in front of a FIN, however long its sender had been silent before the capture.
-        let is_alert = ALERTS.contains(&open.request_bytes) && self.speaks_tls();
-        at_once && open.request_bytes <= BYTES_MAX && (is_alert || open.client_idle >= SILENCE_MIN)
+        // What is as long as a goodbye is one in front of a FIN, however long its sender had been silent before the capture, or behind its peer's.
+        let is_goodbye = is_goodbye(open.request_bytes) && self.speaks_tls();
+        at_once && open.request_bytes <= BYTES_MAX && (is_goodbye || open.client_idle >= SILENCE_MIN)
     }
 
     /// Whether it is a copy of a question that nobody answers any more.

@@ -161,6 +161,23 @@ fn nobody_waits_for_copies_of_an_alert_with_which_a_capture_begins() {
     }
 }
 
+/// A server says goodbye after 30 s, and its client's GOAWAY and alert, with its FIN, are lost until a box resets the connection 9.3 s later (frames 1228 to
+/// 1248 of a browser's): nobody waits for these either.
+#[test]
+fn nobody_waits_for_copies_of_a_goodbye_to_a_goodbye() {
+    for (len, waited) in [(39, false), (390, true)] {
+        let copies: String =
+            [441, 1013, 2133, 4569].map(|at| format!("w+{at} C 612..{} fin lost\n", 612 + len + 24)).concat();
+        let text = format!(
+            "handshake\n +5 C 517\n +0 S 3000\n +0 C ack\n +5 C 64\n +0 S 79\n +0 C ack\n +5 C 31\n +290 S 1400\n +0 C ack
+             +30000 S 39\n +0 S 24\n +0 C ack\n +0.2 C {len} lost #w\n +0.2 C 24 lost\n +0.06 C fin lost\n {copies}"
+        );
+        let ends = [CLIENT, Endpoint::v4([10, 0, 0, 2], 443)];
+        let seen = log(text).rtt(ms(65)).between(ends).seen_at(End::Client);
+        assert_eq!(!seen.lines(Cause::Rto, Path).is_empty(), waited, "{seen}");
+    }
+}
+
 /// The answer, and what was asked and answered behind it, was sent and is in no packet: the server's farewell shows that.
 #[test]
 fn an_answer_that_the_capture_dropped_was_not_waited_for_until_the_end() {
