@@ -74,7 +74,7 @@ fn what_a_handshake_took_above_the_way_may_be_a_queue() {
         (20, none(220), Certain),
     ] {
         let text = format!(
-            "@0 C syn #syn\n syn+0 S syn late={late} #first\n first+0 C ack\n +5 C 100\n +0 S 200\n +0 C ack"
+            "@0 C syn #syn\n syn+0 S syn late={late} #first\n first+0 C ack\n +5 C 100\n +0 S ack\n +1 S 200\n +0 C ack"
         );
         let seen = log(text).rtt(ms(200)).without_timestamps().seen_at(End::Client);
         assert_eq!(parts(seen.setup().exchange), expected, "{seen}");
