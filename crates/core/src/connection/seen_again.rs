@@ -3,12 +3,11 @@
 //! What tells is in `flow/duplicate_filter.rs` and `flow/direction/seen_again.rs`; what the connection knows besides is here: that packets have been
 //! seen twice, and over how many routers its ends' packets come.
 
-use tcpwhy_wire::{Duration, Segment};
+use tcpwhy_wire::Segment;
 
 use super::Connection;
+use crate::flow::duplicate_filter;
 
-/// A packet crosses a host's interfaces in less (`flow/duplicate_filter.rs`).
-const SEEN_AGAIN_WITHIN: Duration = Duration::from_millis(1);
 /// A capture that sees a packet twice sees it on both sides of so many routers at most. Source: none written down.
 const HOPS_BETWEEN: u8 = 4;
 
@@ -34,7 +33,7 @@ impl Connection {
 
     /// Whether this acknowledgement without data passes right behind another packet of its end, where packets are seen twice.
     fn is_just_behind(&self, segment: &Segment, from: usize) -> bool {
-        let just = |at| segment.at - at < SEEN_AGAIN_WITHIN;
+        let just = |at| segment.at - at < duplicate_filter::WITHIN;
         self.doubled && segment.seq_len() == 0 && self.last_packet[from].get().is_some_and(just)
     }
 

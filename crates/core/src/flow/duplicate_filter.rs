@@ -7,7 +7,7 @@ use tcpwhy_wire::{Duration, Flags, Instant, Segment, Seq};
 use crate::flow::packed::Packed;
 
 /// A packet crosses a host's interfaces in less.
-const WITHIN: Duration = Duration::from_millis(1);
+pub(crate) const WITHIN: Duration = Duration::from_millis(1);
 
 /// The last packet, by what tells it from the one after it.
 #[derive(Clone, Copy, Debug, PartialEq)]
