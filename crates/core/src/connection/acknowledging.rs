@@ -87,8 +87,9 @@ impl Connection {
             return;
         };
         let acked = |acked| segment.payload_len > 0 && segment.seq_end().at_or_before(acked);
-        // What does not acknowledge all that its peer said left before that had come.
-        let unheard = self.flows[1 - from].snd_nxt.is_some_and(|next| segment.ack.before(next));
+        // What does not acknowledge all that its peer said left before that had come, and without ACK nothing is (RFC 9293, 3.1).
+        let heard = self.flows[1 - from].snd_nxt.is_none_or(|next| segment.ack.at_or_after(next));
+        let unheard = !segment.flags.ack() || !heard;
         let is_reaction = peer_spoke - spoke >= REACTION_AFTER_SILENCE && !unheard;
         if !is_reaction || self.flows[from].highest_ack.is_some_and(acked) {
             return;

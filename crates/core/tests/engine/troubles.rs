@@ -362,3 +362,24 @@ fn a_write_that_comes_nearly_a_round_trip_behind_an_acknowledgement_may_have_wai
     let mut thinks = lines.filter(|line| line.cause == Cause::SenderThink);
     assert!(thinks.all(|line| line.confidence == Confidence::Possible), "{seen}");
 }
+
+/// A packet without ACK says 0 in its place, which is no number of its peer's (RFC 9293, 3.1): wherever those begin, a reset that a crossed SYN gets shows no way.
+#[test]
+fn what_acknowledges_nothing_reacts_to_nothing_wherever_numbers_begin() {
+    let crossed = |server| {
+        log("@0 C syn
+             @0.5 S syn
+             +0.5 C syn
+             +0 S ack
+             +0 C 1
+             +0 S syn
+             +0 C rst"
+            .to_owned())
+        .rtt(ms(2))
+        .first_seq(End::Server, server)
+        .without_timestamps()
+        .seen_at(End::Client)
+    };
+    let shown = [0, 1, 1 << 31, u32::MAX - 40_000].map(|server| crossed(server).connection().rtt_min);
+    assert_eq!(shown, [shown[0]; 4]);
+}
