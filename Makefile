@@ -1,7 +1,9 @@
 # What a developer runs is what CI runs. `make help` lists the targets.
 CARGO ?= cargo
+# The conversations that properties are tried on are the same in each run: what fails here fails there. `make properties` tries others.
+SEED ?= 1
 
-.PHONY: help demo install dist test lint bench live-bench live-hour fix-rounds page book page-pictures golden accuracy same exam readme corpus public-captures fuzz hostile mutants rules thresholds tools
+.PHONY: help demo install dist test lint bench live-bench live-hour fix-rounds page book page-pictures golden accuracy same exam readme corpus public-captures fuzz hostile properties mutants rules thresholds tools
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -18,7 +20,10 @@ dist: ## build the binary as `make install` does; fails if it is not below 8 MB
 	@size=$$(wc -c < $${CARGO_TARGET_DIR:-target}/dist/tcpwhy); echo "tcpwhy: $$size B"; test "$$size" -lt 8000000
 
 test: tools lint ## formatting, lints and all tests; installs missing programs with apt-get as root
-	$(CARGO) test --locked --workspace
+	PROPTEST_RNG_SEED=$(SEED) $(CARGO) test --locked --workspace
+
+properties: ## what must hold for any conversation, of thousands that nobody has tried yet (PROPERTIES="150000" of each kind; ten minutes)
+	PROPTEST_CASES=$(or $(PROPERTIES),20000) $(CARGO) test --locked --release -p tcpwhy-core --test engine properties::
 
 lint: ## formatting and lints
 	$(CARGO) fmt --all --check

@@ -58,6 +58,7 @@ impl Connection {
             && self.setup.as_ref().is_none_or(|setup| setup.done)
             && !(self.beyond().is_some() || self.may_be_behind())
             && !self.roles.goes_on.is_suspect()
+            && self.open.as_deref().is_none_or(|open| open.later.is_none())
             && self.flows.iter().all(super::Flow::is_calm)
             && !self.is_unproven()
     }

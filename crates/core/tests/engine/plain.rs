@@ -166,3 +166,12 @@ fn shortcuts_change_no_second_sighting() {
     let segments = log.rtt(Duration::ZERO).without_window_scale().without_ip_ids().capture(End::Client);
     assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
 }
+
+/// Of a question in two parts, the first has its answer, and the next words are the second's until that has one, whichever way they take.
+#[test]
+fn shortcuts_change_no_question_in_parts() {
+    let log = log("handshake\n+10 C ack\n+0 C 1448x7\n+0 S ack\n+50 C 10156..10157 more\n+0 C 10157..10158
+        @370.6875 C 10136..10156\n@450 S 1 ack=10136\n+40 S ack\n+10 C 10");
+    let segments = log.rtt(ms(150)).without_window_scale().without_ip_ids().capture(End::Client);
+    assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
+}
