@@ -22,6 +22,7 @@ use crate::bill::suspects::Suspect;
 use crate::bill::tail::Tail;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
+use crate::words::limits::HELD_BACK_MIN;
 use crate::words::report::{Confidence, Detail};
 
 pub(crate) use guess::Guess;
@@ -100,17 +101,24 @@ impl Accounts<'_> {
         ns - left
     }
 
-    /// What a copy was charged the path had taken to bring what acknowledges the first one. A probe leaves sooner than hosts hold that back for.
+    /// What a copy was charged the path had taken to bring what acknowledges the first one. A probe leaves sooner than hosts hold that back for. Nor had a
+    /// queue of listen(2) dropped what arrived. How long what comes behind it had stood, nothing tells.
     fn on_spare(self, Spare { sender, ns, probe, packets }: Spare) -> Duration {
         let mut left = [(Cause::Rto, ns, Confidence::Likely), (Cause::Loss, probe, Confidence::Possible)];
         for account in self.pending.into_iter().chain([self.settled]) {
+            let mut stood = false;
             for (cause, left, sure) in &mut left {
                 let late = account.take_back(*cause, sender, *left);
+                let late = late + account.take_back_at(*cause, sender.peer(), *left - late);
                 if late.is_positive() {
                     let charge = Charge::new(Cause::Queueing, sender, late, *sure);
                     account.charge(&Charge { evidence: packets, ..charge });
                 }
+                stood |= late.is_positive();
                 *left -= late;
+            }
+            if stood {
+                account.doubt_own_time(sender.peer());
             }
         }
         ns + probe - left[0].1 - left[1].1
@@ -328,6 +336,14 @@ impl Account {
         if let Some(line) = lines.iter_mut().find(|line| line.cause == cause && line.side == side) {
             line.by_confidence = [line.ns, Duration::ZERO, Duration::ZERO];
             line.take_detail(form.map(|form| Detail { form: Some(form), ..Detail::default() }), details);
+        }
+    }
+
+    /// What an end was charged for thinking may have been the path's, where it is long enough to tell.
+    fn doubt_own_time(&mut self, side: Side) {
+        let own = self.place_of(Cause::ServerThink, side).map(|place| self.open().lines[place].ns);
+        if own.is_some_and(|own| own >= HELD_BACK_MIN) {
+            self.doubt(Cause::ServerThink, side, None);
         }
     }
 

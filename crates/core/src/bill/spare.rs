@@ -62,11 +62,6 @@ impl Copied {
         self.at + (self.at - self.since).times(TOLD_TIMES).max(TOLD_MIN).min(TOLD_MAX)
     }
 
-    /// Whether it was charged what its receiver may still say was for nothing.
-    fn is_undecided(&self, now: Instant) -> bool {
-        self.counts && self.charged.is_positive() && now <= self.until()
-    }
-
     fn shares(&self, [start, end]: [Seq; 2]) -> bool {
         self.bytes[0].before(end) && start.before(self.bytes[1])
     }
@@ -134,7 +129,13 @@ impl Copies {
 
     /// Whether one of them was charged what its receiver may still say was for nothing.
     pub(crate) fn are_undecided(&self, now: Instant) -> bool {
-        self.0.iter().any(|copied| copied.is_undecided(now))
+        self.0.iter().any(|copied| self.is_undecided(copied, now))
+    }
+
+    /// Whether it was charged what its receiver may still say was for nothing: the path may hold it as long as another copy of its bytes.
+    fn is_undecided(&self, copied: &Copied, now: Instant) -> bool {
+        let until = self.0.iter().filter(|other| other.shares(copied.bytes)).map(Copied::until).max();
+        copied.counts && copied.charged.is_positive() && until.is_some_and(|until| now <= until)
     }
 
     /// Takes those of a message that is over. One that has bytes of a message before it as well is known.
@@ -162,7 +163,7 @@ impl Copies {
     /// Whether a message of these packets may still turn out to have been repaired for nothing.
     pub(crate) fn may_tell_of(&self, [first, last]: [u64; 2], now: Instant) -> bool {
         let of = |copied: &Copied| (first..=last).contains(&copied.packet);
-        self.0.iter().any(|copied| of(copied) && copied.is_undecided(now) && !self.is_told(copied))
+        self.0.iter().any(|copied| of(copied) && self.is_undecided(copied, now) && !self.is_told(copied))
     }
 
     /// What was charged for copies in a message of these packets that were for nothing.
@@ -201,10 +202,10 @@ impl Copies {
         self.0.retain(|copied| copied.counts);
     }
 
-    /// What was charged for copies that count, where by now D-SACKs have named each copy of the same bytes: then the first one to arrive was for
-    /// nothing as well, and before it the original had come. One D-SACK names one copy of the same bytes (RFC 2883, 4).
-    pub(crate) fn told(&mut self, block: SackBlock) -> Option<Spare> {
-        self.name(block);
+    /// What was charged for copies that count and that D-SACKs by now show to have been for nothing, this one being heard of what had left `by`
+    /// then.
+    pub(crate) fn told(&mut self, block: SackBlock, by: Instant) -> Option<Spare> {
+        self.name(block, by);
         let mut of_all = None;
         for n in 0..self.0.len() {
             if self.0[n].counts && self.is_told(&self.0[n]) {
@@ -214,16 +215,27 @@ impl Copies {
         of_all
     }
 
-    /// A D-SACK names a copy of each of its bytes.
-    pub(crate) fn name(&mut self, block: SackBlock) {
+    /// A D-SACK names a copy of each of its bytes, of those that had left `by` then: one D-SACK names one copy of the same bytes (RFC 2883, 4), and as
+    /// each is behind what had left before it, as many as there are D-SACKs of the last ones at least were for nothing.
+    pub(crate) fn name(&mut self, block: SackBlock, by: Instant) {
         let mut named = [false; OVER_MAX];
-        for n in 0..self.0.len() {
+        for n in (0..self.0.len()).rev() {
             let [start, end] = self.0[n].bytes;
             let within = block.start.at_or_before(start) && end.at_or_before(block.end);
-            let other = (0..n).any(|m| named[m] && self.0[m].shares([start, end]));
-            named[n] = within && !other && !self.0[n].told;
+            let other = (n + 1..self.0.len()).any(|m| named[m] && self.0[m].shares([start, end]));
+            named[n] = within && !other && !self.0[n].told && self.0[n].at <= by;
             self.0[n].told |= named[n];
         }
+    }
+
+    /// When the last one left of those that had left by `at`.
+    pub(crate) fn last_left_by(&self, at: Instant) -> Option<Instant> {
+        self.0.iter().map(|copied| copied.at).filter(|left| *left <= at).max()
+    }
+
+    /// Whether this packet is one of them.
+    pub(crate) fn have(&self, packet: u64) -> bool {
+        self.0.iter().any(|copied| copied.packet == packet)
     }
 
     /// Whether a D-SACK names a part alone of copies that do not count yet, each of one segment, of which a receiver reports what it had, and no more
@@ -239,14 +251,11 @@ impl Copies {
         named.peek().is_some() && named.all(in_part)
     }
 
-    /// Whether D-SACKs have named it, and all that have some of its bytes.
+    /// Whether a D-SACK has named it, or one before it that had all of its bytes: these were there by then.
     fn is_told(&self, copied: &Copied) -> bool {
-        let (mut named, mut all) = (0, 0);
-        for other in self.0.iter().filter(|other| other.shares(copied.bytes)) {
-            named += u8::from(other.told);
-            all += 1;
-        }
-        named == all && copied.others.saturating_add(1) == all
+        let [start, end] = copied.bytes;
+        let has_all = |other: &Copied| other.bytes[0].at_or_before(start) && end.at_or_before(other.bytes[1]);
+        self.0.iter().any(|other| other.told && other.at <= copied.at && has_all(other))
     }
 
     /// What was charged for copies that do not count yet, where `ack` lies within them, and whether that is all of these: none that ends there can

@@ -322,8 +322,7 @@ impl Connection {
         let Some(mut open) = self.open.take() else { return };
         let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
         if path.last.is_some_and(|last| server_think::is_acked_late(&self.pair(), self.now - last.at)) {
-            let way = self.tap_rtt(1 - to);
-            let soonest = (way - way.divided_by(ROUND_TRIP_PLAY) - HOST_VARIATION).at_least_zero();
+            let soonest = needless::soonest(self.tap_rtt(1 - to));
             let copied = path.copied_by(self.now - soonest);
             let stood = copied.filter(|at| told && server_think::is_acked_late(&self.pair(), self.now - *at));
             path.discard_late(stood.map(|_| self.now));
@@ -370,6 +369,10 @@ impl Connection {
         if let Some(revision) = needless::judge(&self.pair(), path, segment, from, told) {
             open.request.revise(revision);
             open.reply.revise(revision);
+        }
+        let asked = told.is_some() && from != open.initiator && open.reply.last.is_none();
+        if asked && needless::has_stood(&self.pair(), &open.request, segment, from) {
+            open.request.stood_beside_copy(self.now);
         }
         self.open = Some(open);
     }

@@ -9,7 +9,7 @@ use crate::bill::exchange::Open;
 use crate::bill::spare::Copies;
 use crate::estimate::timer_hits::TimerHits;
 use crate::flow::ends::{SERVER, side};
-use crate::rules::cork;
+use crate::rules::{cork, needless};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::report::Kind;
@@ -107,6 +107,7 @@ impl Connection {
     #[inline(never)]
     pub(super) fn weigh_kept(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
         let (end, now) = (1 - from, self.now);
+        let soonest = needless::soonest(self.tap_rtt(from));
         let Some(held) = self.held_back.as_deref_mut() else { return };
         if held.copies.iter().all(Copies::is_empty) {
             return;
@@ -114,7 +115,7 @@ impl Connection {
         if let Some(block) =
             segment.options.sack().first().filter(|block| block.end.at_or_before(segment.ack))
         {
-            held.copies[end].name(*block);
+            held.copies[end].name(*block, now - soonest);
         }
         if segment.payload_len > 0 {
             held.copies[from].note_after(segment);

@@ -346,7 +346,9 @@ fn acknowledged_late(
     }
     let (acked, own) = match pair.acked_by_itself(open, segment) {
         Some(acked) => (acked - HELD_BACK_MIN, segment.at - acked),
-        None if open.request.repaired_at().is_some() => (segment.at, DELAYED_ACK_MAX),
+        None if open.request.repaired_at().is_some() || open.request.is_copy(from.packet) => {
+            (segment.at, DELAYED_ACK_MAX)
+        }
         None => return None,
     };
     let detail = Detail { form: Some(Form::Unacknowledged), ..Detail::default() };

@@ -57,6 +57,7 @@ mod spread;
 mod spurious;
 mod standing_still;
 mod taken_out;
+mod told;
 mod traps;
 mod triggers;
 mod troubles;

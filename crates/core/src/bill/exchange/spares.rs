@@ -17,9 +17,28 @@ impl Path {
         self.aside.as_ref().is_some_and(|aside| aside.copies.are_told_in_part(block, mss))
     }
 
-    /// The receiver says that it had these bytes before (a D-SACK): what was charged for their only copy.
-    pub(crate) fn told_spare(&mut self, block: SackBlock) -> Option<Spare> {
-        self.aside.as_mut()?.copies.told(block)
+    /// The receiver says, of what had left `by` then, that it had these bytes before (a D-SACK): what was charged for copies that this shows to
+    /// have been for nothing.
+    pub(crate) fn told_spare(&mut self, block: SackBlock, by: Instant) -> Option<Spare> {
+        self.aside.as_mut()?.copies.told(block, by)
+    }
+
+    /// When the last copy left that had left by `at`.
+    pub(crate) fn last_copy_by(&self, at: Instant) -> Option<Instant> {
+        self.aside.as_ref()?.copies.last_left_by(at)
+    }
+
+    /// A copy of it stood on the path until `now`, and it has no answer yet: it may have stood as long.
+    pub(crate) fn stood_beside_copy(&mut self, now: Instant) {
+        if let Some(aside) = self.aside.as_mut() {
+            let likely = aside.acked_late.filter(|(_, sure)| *sure > Confidence::Possible);
+            aside.acked_late = likely.or(Some((now, Confidence::Possible)));
+        }
+    }
+
+    /// Whether this packet sent again what had left before.
+    pub(crate) fn is_copy(&self, packet: u64) -> bool {
+        self.aside.as_ref().is_some_and(|aside| aside.copies.have(packet))
     }
 
     /// What was charged for the only copy that does not count yet, if it left behind `since` and `ack` is beyond it: nothing waited for

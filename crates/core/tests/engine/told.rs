@@ -1,0 +1,119 @@
+//! What D-SACKs tell of a path that stood still: how many copies were for nothing, and for how long it stood (RFC 2883).
+
+use tcpwhy_core::cause::{Cause, Side};
+use tcpwhy_core::report::Confidence::{Likely, Possible};
+use tcpwhy_wire::Duration;
+
+use crate::packet_log::{End, log, ms};
+use crate::seen::Seen;
+
+/// The repairs and the queues of an exchange.
+fn repaired(seen: &Seen, n: usize) -> [Duration; 2] {
+    let bill = seen.exchange(n);
+    let repaired =
+        [Cause::Rto, Cause::Loss].into_iter().flat_map(|cause| [Side::Path, Side::Server].map(|side| bill.ns(cause, side)));
+    [repaired.sum(), bill.ns(Cause::Queueing, Side::Path)]
+}
+
+/// The first data go out four times within 1.2 s, as to a server that does not take its connection, and are answered 166 ms behind the last copy on a path
+/// of 74 ms; then D-SACKs name all three copies (frames 125 to 281 of a browser's behind a telephone): the first ones had arrived, and no queue of
+/// the server's had dropped them. What of the rest was the server's nothing tells. Of a queue that is full nothing arrives but the last copy.
+#[test]
+fn no_accept_queue_had_dropped_what_d_sacks_name() {
+    for (late, dropped) in [("late=1210", false), ("lost", true)] {
+        let told = if dropped { "" } else { "c+0 S ack\n d+0 S ack\n e+0 S ack\n" };
+        let first = if dropped { "lost" } else { "late=1319" };
+        let last = if dropped { "late=0" } else { "late=540" };
+        let answered = if dropped { "e+92" } else { "q+0" };
+        let text = format!(
+            "handshake\n +2 C 203 {first} #q\n q+310.5 C 0..203 {late} #c\n q+612 C 0..203 {late} #d\n q+1226.6 C 0..203 {last} #e\n \
+             {answered} S 1240 more #a\n a+3.6 S 1240 more\n +0 S 729\n +0 C ack\n {told} +500 C 100\n +1 S 200\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(74)).without_timestamps().seen_at(End::Client);
+        let [lost, stood] = repaired(&seen, 1);
+        assert_eq!(lost >= ms(1226), dropped, "{seen}");
+        assert_eq!(stood >= ms(1226), !dropped, "{seen}");
+        let bill = seen.exchange(1);
+    let own = bill.of(Cause::ServerThink);
+        assert_eq!(own.confidence, if dropped { Likely } else { Possible }, "{seen}");
+    }
+}
+
+/// The first of two segments goes out again three times, and one of these brings it, 2.0 s behind it: two D-SACKs name as many copies of the four packets
+/// (frames 254 to 472 of a browser's). Two of three timers had repaired nothing; and whoever has a copy acknowledges it as it comes, so that the
+/// last one had stood until then, and the question with it, possibly. Its answer comes 21 ms later.
+#[test]
+fn of_several_copies_as_many_were_for_nothing_as_d_sacks_name() {
+    let text = "handshake
+         +0.3 C 1282 lost more #a
+         +0 C 510 #b
+         b+175 S ack
+         a+230 C 0..1282 late=1717 #c
+         a+531.4 C 0..1282 late=1415.7 #d
+         a+1134 C 0..1282 late=813.2 #e
+         c+0 S ack
+         d+0 S ack
+         e+0 S ack
+         e+21 S 1220 more
+         +0 S 786
+         +0 C ack";
+    let seen = log(text).rtt(ms(55)).without_timestamps().seen_at(End::Client);
+    let [lost, stood] = repaired(&seen, 1);
+    assert!(lost <= ms(230), "{seen}");
+    assert!(stood >= ms(1715) && stood <= ms(1720), "{seen}");
+    let bill = seen.exchange(1);
+    let own = bill.of(Cause::ServerThink);
+    assert!(own.ns <= ms(22) && own.confidence == Possible, "{seen}");
+}
+
+/// A hello goes out again after 629 ms, is answered 895 ms behind that on a path of 285, and a D-SACK names the copy (frames 1920 to 1955 of the same browser's):
+/// no host that has it holds the acknowledgement back for more than 200 ms.
+#[test]
+fn an_answer_comes_with_its_acknowledgement_no_later_than_hosts_acknowledge() {
+    let text = "handshake
+         +11 C 559 late=1239 #q
+         q+628.8 C 0..559 late=815 #c
+         q+0 S 1220x5 more
+         +0 S 307
+         +0 C ack
+         c+0 S ack
+         +300 C 100
+         +1 S 200
+         +0 C ack";
+    let seen = log(text).rtt(ms(285)).without_timestamps().seen_at(End::Client);
+    let [lost, stood] = repaired(&seen, 1);
+    assert!(!lost.is_positive() && stood >= ms(1037), "{seen}");
+    let bill = seen.exchange(1);
+    let own = bill.of(Cause::ServerThink);
+    assert!(own.ns <= ms(201) && own.confidence == Possible, "{seen}");
+}
+
+/// Two segments, a probe of the last 1,240 bytes, the first one twice by a timer, and the second one behind its acknowledgement: all had arrived, but that the second copy of
+/// the first one is named by no D-SACK (frames 1982 to 2022 of the same browser's). The timer before that one may have been waited for; what has the same bytes as a copy that is
+/// named was for nothing.
+#[test]
+fn what_a_named_copy_had_was_there_when_it_went_out_again() {
+    let text = "handshake
+         +6 C 1240 late=1222 more #a
+         +0 C 752 late=1225 #b
+         a+202.7 C 752..1992 late=1400 #p
+         a+570.8 C 0..1240 late=1500 #r
+         a+1181.7 C 0..1240 lost
+         a+0 S ack
+         a+1323.7 C 1240..1992 late=100 #t
+         b+0 S ack
+         b+2.5 S 1240 more
+         +3.4 S 978
+         +0 C ack
+         p+0 S ack
+         r+0 S ack
+         t+0 S ack
+         +800 C 100
+         +1 S 200
+         +0 C ack";
+    let seen = log(text).rtt(ms(100.6)).without_timestamps().seen_at(End::Client);
+    let [lost, stood] = repaired(&seen, 1);
+    assert!(lost <= ms(369), "{seen}");
+    assert!(stood >= ms(811), "{seen}");
+    assert_eq!(seen.exchange(1).of(Cause::ServerThink).confidence, Possible, "{seen}");
+}
