@@ -38,6 +38,8 @@ pub(crate) enum Revision<'a> {
     CopySpare(Spare),
     /// The answer had stood on the path for so long at least: of what is left of the wait nobody knows whose it was.
     AnswerStood { server: Side, ns: Duration, packets: [u64; 2] },
+    /// What had left before the answer came with it: how long either had stood on the path nobody knows.
+    CameTogether { server: Side },
     /// A timer ran from `from` on, all the while that its sender waited for these.
     TimerRan { waits: &'a [Suspect], from: Instant, sender: Side },
     /// The way to the peer proves to be shorter: acknowledgements that seemed prompt had been held back.
@@ -132,6 +134,12 @@ impl Accounts<'_> {
         ns
     }
 
+    /// What a send buffer may have held it has likely held.
+    fn on_buffer(self, sender: Side) {
+        let both = [self.blocked, Some(self.settled)].into_iter().flatten();
+        both.for_each(|account| account.confirm(Cause::SendBuffer, sender));
+    }
+
     /// Moves to a timer what was waited for while it ran.
     fn on_timer(mut self, waits: &[Suspect], from: Instant, sender: Side) -> Duration {
         let of = |wait: &Suspect| self.take_back(wait.cause, wait.sender, wait.ns.min(wait.ended - from));
@@ -160,6 +168,7 @@ impl Revision<'_> {
             Self::RepairUnneeded => on.pending.into_iter().for_each(Account::clear),
             Self::CopySpare(spare) => return on.on_spare(spare),
             Self::AnswerStood { server, ns, packets } => return on.settled.let_stand(server, ns, packets),
+            Self::CameTogether { server } => on.settled.doubt_own_time(server),
             Self::TimerRan { waits, from, sender } => return on.on_timer(waits, from, sender),
             Self::AcknowledgementsHeldBack { sender } => {
                 for account in [on.blocked, on.pending, Some(on.settled)].into_iter().flatten() {
@@ -193,10 +202,7 @@ impl Revision<'_> {
                 on.settled.charge(&send_buffer(ns, sender, packets, Form::Uneven));
                 return ns;
             }
-            Self::BufferShown { sender } => {
-                let both = [on.blocked, Some(on.settled)].into_iter().flatten();
-                both.for_each(|account| account.confirm(Cause::SendBuffer, sender));
-            }
+            Self::BufferShown { sender } => on.on_buffer(sender),
             Self::Dropped { by, form } => on.settled.blame_repairs(by, form),
             Self::NoneLost { server, packets } => return on.on_none_lost(server, packets),
             Self::MayBeDropped => on.settled.temper_repairs(),

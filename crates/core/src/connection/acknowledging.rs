@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use tcpwhy_wire::{Duration, Endpoint, Instant, SackBlock, Segment, Seq, Timestamps};
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq, Timestamps};
 
 use super::Connection;
 use crate::bill::revise::Revision;
@@ -10,8 +10,8 @@ use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
 use crate::rules::proxy::NEARER_BETWEEN;
-use crate::rules::{handshake, late_start, needless, server_think, stood};
-use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, QUEUED_MIN, ROUND_TRIP_PLAY};
+use crate::rules::{handshake, late_start};
+use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, QUEUED_MIN};
 
 /// An end that was silent for this long while its peer sent was not in the middle of a burst.
 const REACTION_AFTER_SILENCE: Duration = Duration::from_millis(2);
@@ -279,6 +279,11 @@ impl Connection {
             }
         }
         self.weigh_copies(segment, from, spurious);
+        if segment.payload_len == 0
+            && self.flows[to].highest_ack.is_some_and(|acked| segment.ack.before(acked))
+        {
+            self.weigh_overtaken(segment, from);
+        }
         if let Some(block) = first.filter(|_| spurious) {
             self.discard_spare(to, *block);
         }
@@ -296,40 +301,6 @@ impl Connection {
             let first = if end == open.initiator { open.request_first } else { open.reply_first };
             first.is_some_and(|first| seq.at_or_before(first))
         })
-    }
-
-    /// A D-SACK (RFC 2883): what this end has sent again had arrived before, unless a part of it alone had.
-    #[cold]
-    fn discard_spare(&mut self, to: usize, block: SackBlock) {
-        let mss = self.mss(to);
-        let Some(open) = &mut self.open else { return };
-        let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
-        if path.is_told_in_part(block, mss) {
-            return;
-        }
-        if self.flows[to].newly_acked > 0 {
-            self.discard_answered(to, true);
-        } else {
-            path.discard();
-        }
-    }
-
-    /// What is acknowledged now had arrived before it was sent again. Where that is later than any host with it acknowledges, the path
-    /// held it or the acknowledgement. A copy that is `told` to be one is acknowledged as it comes: where none had left so lately, the path held that
-    /// too.
-    #[cold]
-    fn discard_answered(&mut self, to: usize, told: bool) {
-        let Some(mut open) = self.open.take() else { return };
-        let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
-        if path.last.is_some_and(|last| server_think::is_acked_late(&self.pair(), self.now - last.at)) {
-            let soonest = needless::soonest(self.tap_rtt(1 - to));
-            let copied = path.copied_by(self.now - soonest);
-            let stood = copied.filter(|at| told && server_think::is_acked_late(&self.pair(), self.now - *at));
-            path.discard_late(stood.map(|_| self.now));
-        } else {
-            path.discard();
-        }
-        self.open = Some(open);
     }
 
     /// Whether it is a packet of the handshake that hosts answer with at once: a SYN-ACK, or the client's bare acknowledgement of that. Where
@@ -355,47 +326,6 @@ impl Connection {
         let answered = if from == SERVER { setup.answered() } else { by_client() };
         let shown = answered.is_some_and(|at| from == CLIENT || at == setup.last_syn().0);
         (answered.map(|at| self.now - at), shown)
-    }
-
-    /// What an acknowledgement from this end shows of what its peer has sent again.
-    #[inline]
-    fn weigh_copies(&mut self, segment: &Segment, from: usize, spurious: bool) {
-        if !self.open.as_ref().is_some_and(|open| open.request.has_copies() || open.reply.has_copies()) {
-            return;
-        }
-        let Some(mut open) = self.open.take() else { return };
-        let path = if from == open.initiator { &mut open.reply } else { &mut open.request };
-        let told = segment.options.sack().first().copied().filter(|_| spurious);
-        if let Some(revision) = needless::judge(&self.pair(), path, segment, from, told) {
-            open.request.revise(revision);
-            open.reply.revise(revision);
-        }
-        let asked = told.is_some() && from != open.initiator && open.reply.last.is_none();
-        if asked && needless::has_stood(&self.pair(), &open.request, segment, from) {
-            open.request.stood_beside_copy(self.now);
-        }
-        self.open = Some(open);
-    }
-
-    /// What a copy from this end shows of the answer that it came with.
-    #[cold]
-    pub(super) fn weigh_copy(&mut self, segment: &Segment, from: usize) {
-        let Some(mut open) = self.open.take() else { return };
-        if let Some(stood) = stood::judge(&self.pair(), &open, segment, from) {
-            let came_at = open.request_at() + open.waited;
-            let earlier = open.request_at() + self.tap_rtt(from) > came_at - stood;
-            let spare = if earlier { open.request.only_spare() } else { None };
-            let late = spare.map_or(Duration::ZERO, |spare| open.reply.revise(Revision::CopySpare(spare)));
-            let packets = open.reply.last.map_or([0; 2], |last| [last.packet, segment.packet]);
-            let ns = (stood - late).at_least_zero();
-            open.reply.revise(Revision::AnswerStood { server: self.flows[from].side, ns, packets });
-        }
-        // Whoever asks again has no answer yet, though that has had the time to arrive.
-        let way = self.tap_rtt(from) + self.tap_rtt(from).divided_by(ROUND_TRIP_PLAY) + HOST_VARIATION;
-        let far = from == open.initiator && self.tap_rtt(from) > self.tap_rtt(1 - from);
-        let answered = open.reply.last.filter(|_| far);
-        open.is_unheard |= answered.is_some_and(|last| segment.at - last.at > way);
-        self.open = Some(open);
     }
 
     /// An acknowledgement from this end shows a round trip between it and the capture.

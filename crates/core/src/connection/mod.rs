@@ -11,6 +11,7 @@ mod billing;
 mod clock;
 mod closing;
 mod concurrent;
+mod copied;
 mod cut;
 mod damaged;
 mod fast_open;

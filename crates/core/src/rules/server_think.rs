@@ -48,7 +48,7 @@ const TIMERS: [Range<Duration>; 3] = [
     Duration::from_millis(185)..Duration::MAX,
 ];
 /// What comes together had waited together ...
-const TOGETHER: Duration = Duration::from_millis(1);
+pub(crate) const TOGETHER: Duration = Duration::from_millis(1);
 /// ... or with no more than one part in so many of the wait between, behind which there is no timer of acknowledgements ...
 const TOGETHER_SHARE: i64 = 4;
 /// ... or may be one. Source: none written down.

@@ -438,3 +438,39 @@ fn what_stands_longer_than_a_window_is_long_waits_for_no_bytes_of_its_own() {
     assert!(late >= ms(860) && late <= ms(915), "{seen}");
     assert!(seen.spent(Cause::Bandwidth, Server) + seen.spent(Cause::Bandwidth, Path) <= ms(330), "{seen}");
 }
+
+/// The way up stands for 20 ms, and the way back brings the answer in front of an acknowledgement of the question's first segment (frames 80 to 100 of a browser's, when
+/// three connections of two hosts have all that they wait for in one instant): that had left before the answer, 20 ms before it if the server had thought for so long.
+#[test]
+fn what_left_before_an_answer_that_comes_with_it_had_stood() {
+    for stood in [true, false] {
+        let [first, rest, ack, thinks] =
+            if stood { ["late=20 ", "late=20.1 ", " late=0.12", "0"] } else { ["", "", "", "20"] };
+        let text = format!(
+            "handshake\n +1.3 C 1282 {first}more #a\n +0 C 488 {rest}#b\n a+0 S ack{ack}\n b+{thinks} S 1282x2 more\n +0 S 964\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(321)).without_timestamps().without_ip_ids().seen_at(End::Client);
+        let bill = seen.exchange(1);
+        let own = bill.of(Cause::ServerThink);
+        assert!(own.ns >= ms(20), "{seen}");
+        assert_eq!(own.confidence, if stood { Possible } else { Likely }, "{seen}");
+    }
+}
+
+/// Four writes leave within 3 ms; 95 ms late the server acknowledges the first one and answers it in the same instant, then the others (frames 3169 to 3185 of
+/// a browser's): what acknowledges the first one had not waited for the answer, whatever else was said meanwhile.
+#[test]
+fn what_answers_a_part_of_a_question_had_just_arrived_with_its_acknowledgement() {
+    for stood in [true, false] {
+        let [late, thinks] = if stood { [" late=97", "0"] } else { ["", "97"] };
+        let text = format!(
+            "handshake\n +1 C 500\n +6 S 1440 more\n +0 S 900\n +0 C ack\n +0 C 64{late} #a\n a+2.6 C 92{late} #b\n +0 C 334{late}\n +0 C 1175{late} #d\n \
+             a+0 S ack\n a+{thinks} S 179\n d+0 S ack\n d+{thinks} S 232\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(253.6)).without_timestamps().seen_at(End::Client);
+        let bill = seen.exchange(2);
+        let own = bill.of(Cause::ServerThink);
+        assert!(own.ns >= ms(90), "{seen}");
+        assert_eq!(own.confidence, if stood { Possible } else { Likely }, "{seen}");
+    }
+}

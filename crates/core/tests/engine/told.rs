@@ -10,8 +10,9 @@ use crate::seen::Seen;
 /// The repairs and the queues of an exchange.
 fn repaired(seen: &Seen, n: usize) -> [Duration; 2] {
     let bill = seen.exchange(n);
-    let repaired =
-        [Cause::Rto, Cause::Loss].into_iter().flat_map(|cause| [Side::Path, Side::Server].map(|side| bill.ns(cause, side)));
+    let repaired = [Cause::Rto, Cause::Loss]
+        .into_iter()
+        .flat_map(|cause| [Side::Path, Side::Server].map(|side| bill.ns(cause, side)));
     [repaired.sum(), bill.ns(Cause::Queueing, Side::Path)]
 }
 
@@ -34,7 +35,7 @@ fn no_accept_queue_had_dropped_what_d_sacks_name() {
         assert_eq!(lost >= ms(1226), dropped, "{seen}");
         assert_eq!(stood >= ms(1226), !dropped, "{seen}");
         let bill = seen.exchange(1);
-    let own = bill.of(Cause::ServerThink);
+        let own = bill.of(Cause::ServerThink);
         assert_eq!(own.confidence, if dropped { Likely } else { Possible }, "{seen}");
     }
 }

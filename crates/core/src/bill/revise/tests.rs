@@ -218,6 +218,13 @@ fn what_is_left_of_an_answer_that_stood_is_no_more_than_possibly_its_server_s() 
 }
 
 #[test]
+fn what_comes_together_with_what_left_before_it_is_no_more_than_possibly_its_server_s() {
+    let settled: &[_] = &[(RoundTrip, SERVER, 321, Likely), (ServerThink, SERVER, 20, Likely)];
+    let (_, [_, _, told]) = revised(Revision::CameTogether { server: SERVER }, [&[], &[], settled]);
+    assert_eq!(told, ["round-trip path 321 Likely", "server-think server 20 Possible"]);
+}
+
+#[test]
 fn round_trips_of_messages_that_set_up_tls_are_that_handshakes() {
     let (_, [_, _, settled]) =
         revised(Revision::SetUpTls { asker: CLIENT }, [&[], &[], &[(RoundTrip, CLIENT, 20, Certain)]]);

@@ -415,9 +415,10 @@ impl Flow {
         self.earliest_of_all(|_| true).is_some_and(|ack| ack.at > at && ack.rtt.is_some())
     }
 
-    /// Whether the first acknowledgement of all that was sent came by itself, `together` or less before `segment` of the same end.
+    /// Whether the first acknowledgement of all that `segment` of the same end acknowledges came by itself, `together` or less before it.
     pub(crate) fn was_acked_together(&self, segment: &Segment, together: Duration) -> bool {
-        let first = self.earliest_of_all(|_| true).filter(|ack| ack.rtt.is_some());
+        let latest = self.latest().take_while(|ack| ack.ack.at_or_after(segment.ack));
+        let first = latest.last().filter(|ack| ack.rtt.is_some());
         first.is_some_and(|ack| ack.packet < segment.packet && segment.at - ack.at <= together)
     }
 
@@ -428,8 +429,11 @@ impl Flow {
         let all =
             |ack: &&AckSeen| counts(ack) && self.snd_nxt.is_some_and(|nxt| (ack.ack + fin).at_or_after(nxt));
         // Acknowledgements come in their order: those of all that was sent are the last ones.
-        let latest =
-            (0..self.in_transit.len()).rev().take(ALL_ACKED_MAX).map_while(|n| self.in_transit.get(n));
-        latest.take_while(all).last()
+        self.latest().take_while(all).last()
+    }
+
+    /// Those in transit, the latest one first, as many as are looked at.
+    fn latest(&self) -> impl Iterator<Item = &AckSeen> {
+        (0..self.in_transit.len()).rev().take(ALL_ACKED_MAX).map_while(|n| self.in_transit.get(n))
     }
 }

@@ -1,0 +1,101 @@
+//! What do an acknowledgement, and what comes with it, show of what was sent again, and of an answer?
+
+use tcpwhy_wire::{Duration, SackBlock, Segment};
+
+use super::Connection;
+use crate::bill::revise::Revision;
+use crate::rules::{needless, server_think, stood};
+use crate::words::limits::{HOST_VARIATION, ROUND_TRIP_PLAY};
+
+impl Connection {
+    /// A D-SACK (RFC 2883): what this end has sent again had arrived before, unless a part of it alone had.
+    #[cold]
+    pub(super) fn discard_spare(&mut self, to: usize, block: SackBlock) {
+        let mss = self.mss(to);
+        let Some(open) = &mut self.open else { return };
+        let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
+        if path.is_told_in_part(block, mss) {
+            return;
+        }
+        if self.flows[to].newly_acked > 0 {
+            self.discard_answered(to, true);
+        } else {
+            path.discard();
+        }
+    }
+
+    /// What is acknowledged now had arrived before it was sent again. Where that is later than any host with it acknowledges, the path
+    /// held it or the acknowledgement. A copy that is `told` to be one is acknowledged as it comes: where none had left so lately, the path held that
+    /// too.
+    #[cold]
+    pub(super) fn discard_answered(&mut self, to: usize, told: bool) {
+        let Some(mut open) = self.open.take() else { return };
+        let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
+        if path.last.is_some_and(|last| server_think::is_acked_late(&self.pair(), self.now - last.at)) {
+            let soonest = needless::soonest(self.tap_rtt(1 - to));
+            let copied = path.copied_by(self.now - soonest);
+            let stood = copied.filter(|at| told && server_think::is_acked_late(&self.pair(), self.now - *at));
+            path.discard_late(stood.map(|_| self.now));
+        } else {
+            path.discard();
+        }
+        self.open = Some(open);
+    }
+
+    /// What an acknowledgement from this end shows of what its peer has sent again.
+    #[inline]
+    pub(super) fn weigh_copies(&mut self, segment: &Segment, from: usize, spurious: bool) {
+        if !self.open.as_ref().is_some_and(|open| open.request.has_copies() || open.reply.has_copies()) {
+            return;
+        }
+        let Some(mut open) = self.open.take() else { return };
+        let path = if from == open.initiator { &mut open.reply } else { &mut open.request };
+        let told = segment.options.sack().first().copied().filter(|_| spurious);
+        if let Some(revision) = needless::judge(&self.pair(), path, segment, from, told) {
+            open.request.revise(revision);
+            open.reply.revise(revision);
+        }
+        let asked = told.is_some() && from != open.initiator && open.reply.last.is_none();
+        if asked && needless::has_stood(&self.pair(), &open.request, segment, from) {
+            open.request.stood_beside_copy(self.now);
+        }
+        self.open = Some(open);
+    }
+
+    /// An acknowledgement that says less than the answer which it comes with had left before that, as soon as it had the question, or a part of it: the
+    /// path had brought them together, however late.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn weigh_overtaken(&mut self, segment: &Segment, from: usize) {
+        let far = self.tap_rtt(from) > self.tap_rtt(1 - from);
+        let Some(open) = self.open.as_deref_mut().filter(|open| far && from != open.initiator) else {
+            return;
+        };
+        let together = self.now - (open.request_at() + open.waited) <= server_think::TOGETHER;
+        let of_question = open.request_first.is_some_and(|first| segment.ack.after(first));
+        if open.reply.last.is_some() && together && of_question {
+            open.reply.revise(Revision::CameTogether { server: self.flows[from].side });
+        }
+    }
+
+    /// What a copy from this end shows of the answer that it came with.
+    #[cold]
+    pub(super) fn weigh_copy(&mut self, segment: &Segment, from: usize) {
+        let Some(mut open) = self.open.take() else { return };
+        if let Some(stood) = stood::judge(&self.pair(), &open, segment, from) {
+            let came_at = open.request_at() + open.waited;
+            let earlier = open.request_at() + self.tap_rtt(from) > came_at - stood;
+            let spare = if earlier { open.request.only_spare() } else { None };
+            let late = spare.map_or(Duration::ZERO, |spare| open.reply.revise(Revision::CopySpare(spare)));
+            let packets = open.reply.last.map_or([0; 2], |last| [last.packet, segment.packet]);
+            let ns = (stood - late).at_least_zero();
+            open.reply.revise(Revision::AnswerStood { server: self.flows[from].side, ns, packets });
+        }
+        // Whoever asks again has no answer yet, though that has had the time to arrive.
+        let way = self.tap_rtt(from) + self.tap_rtt(from).divided_by(ROUND_TRIP_PLAY) + HOST_VARIATION;
+        let far = from == open.initiator && self.tap_rtt(from) > self.tap_rtt(1 - from);
+        let answered = open.reply.last.filter(|_| far);
+        open.is_unheard |= answered.is_some_and(|last| segment.at - last.at > way);
+        self.open = Some(open);
+    }
+}
