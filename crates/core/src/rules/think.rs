@@ -55,6 +55,7 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
         SendQueue::Emptied if nagle::may_have_held(wait) => (Cause::SenderThink, Confidence::Possible),
         // It may have had nothing more to say, and what follows is another message.
         SendQueue::Emptied if may_begin_another(wait) => (Cause::SenderThink, Confidence::Possible),
+        SendQueue::Emptied if begins_again(wait) => (Cause::SenderThink, Confidence::Possible),
         SendQueue::Emptied if wait.gap >= MESSAGE_AFTER => (Cause::SenderThink, Confidence::Likely),
         SendQueue::Emptied if wait.near_sender() && !nagle::would_hold(wait) => {
             (Cause::SenderThink, Confidence::Certain)
@@ -94,6 +95,11 @@ fn may_begin_another(wait: &Wait<'_>) -> bool {
     (wait.flow.flight() == 0 || unseen)
         && (wait.last.len < wait.mss || wait.midway)
         && (wait.gap >= MESSAGE_AFTER || wait.gap >= REACTION_MIN.max(usual))
+}
+
+/// Whether it begins with what was sent before, as what a timer sends does: what is behind that may have been written, and held, at any time since.
+fn begins_again(wait: &Wait<'_>) -> bool {
+    wait.gap >= HELD_BACK_MIN && wait.flow.snd_nxt.is_some_and(|nxt| wait.segment.seq.before(nxt))
 }
 
 /// Whether an acknowledgement may have released it that has hardly reached the sender yet, as far as the way to it is known:

@@ -118,3 +118,30 @@ fn what_a_named_copy_had_was_there_when_it_went_out_again() {
     assert!(stood >= ms(811), "{seen}");
     assert_eq!(seen.exchange(1).of(Cause::ServerThink).confidence, Possible, "{seen}");
 }
+
+/// A word waits on its way for 800 ms, and a timer sends it again with the 79 bytes that were written meanwhile (frames 1846 to 1853 of the same browser's): when these
+/// were, nobody knows.
+#[test]
+fn when_was_written_what_goes_out_with_a_copy_is_not_known() {
+    let text = "handshake
+         +100 C 406 late=1479 #p
+         p+815.4 C 0..485 late=664 #p2
+         p+1459 S ack
+         +0 C 406..485 late=5
+         p2+20 S 385
+         +42 C ack
+         +27000 C 406 late=783 #q
+         q+817 C 485..970 late=1180 #again
+         q+0 S ack
+         +0 C 891..970 late=1150 #t
+         again+0 S ack
+         t+0 S ack
+         t+19 S 386
+         +0 C ack";
+    let log = log(text).rtt(ms(35)).without_timestamps();
+    let seen = Seen::of(log.capture(End::Client).split_off(3), "the client, midway");
+    let pauses = seen.lines(Cause::SenderThink, Side::Client);
+    let pauses: Vec<_> =
+        pauses.iter().filter(|line| line.ns >= ms(800)).map(|line| line.confidence).collect();
+    assert_eq!(pauses, [Possible; 2], "{seen}");
+}
