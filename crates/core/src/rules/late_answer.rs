@@ -13,7 +13,7 @@ use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::HELD_BACK_MIN;
+use crate::words::limits::{DELAYED_ACK_MIN, HELD_BACK_MIN};
 use crate::words::report::{Confidence, Detail};
 
 /// Two measures agree within two ticks and one part in so many of what they measure. Source: none written down.
@@ -86,13 +86,18 @@ fn later_than_acknowledged(pair: &Pair<'_>, open: &Open, segment: &Segment) -> O
 }
 
 /// The way is no longer than what is left of `wait` when the server's own time by its stamps is taken off: an acknowledgement that says more of it was
-/// late.
+/// late. Before that was stamped, a timer may have held it back.
 #[cold]
 #[inline(never)]
 pub(super) fn bound_path(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: Duration, path: &mut Charge) {
     let tick = pair.flows[1 - open.initiator].clock.tick();
     if let Some(own) = own_time(pair, open, segment).filter(|own| *own >= tick.times(AGREE_TICKS)) {
-        path.ns = path.ns.min((wait - own + tick).at_least_zero());
+        let left = (wait - own + tick).at_least_zero();
+        if left < path.ns {
+            path.ns = left;
+            let timed = left >= DELAYED_ACK_MIN;
+            path.confidence = if timed { Confidence::Possible } else { path.confidence };
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server, Unknown};
-use tcpwhy_core::report::Confidence::{Certain, Possible};
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_core::report::Line;
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
 
@@ -356,4 +356,17 @@ fn a_clock_that_loses_ticks_is_no_queue() {
     }
     let seen = Seen::of(segments, "the client");
     assert!(seen.queued() <= ms(1), "{seen}");
+}
+
+/// A question's acknowledgement, which its host had held back for 40 ms, stands on its way for 96 more; the answer comes 32 ms behind it, and by the server's clock 128 (frames
+/// 532 to 816 of a browser's, whose SYN had stood for a second). What of the rest was the way, and what the timer, no stamp tells.
+#[test]
+fn what_the_servers_clock_leaves_of_a_late_acknowledgement_is_possibly_the_way() {
+    let text = "@0 C syn late=1138 #one\n @1021.5 C syn late=117.5\n one+0 S syn\n +0 C ack\n +1.7 C 517 #q\n q+40 S ack late=96\n \
+                q+168 S 1418x2 more\n +0 S 447\n +0 C ack";
+    let seen = log(text).rtt(ms(2.5)).seen_at(End::Client);
+    let bill = seen.exchange(1);
+    let (way, own) = (bill.of(Cause::RoundTrip), bill.of(Cause::ServerThink));
+    assert!(own.ns >= ms(126) && own.ns <= ms(169) && own.confidence == Likely, "{seen}");
+    assert!(way.ns <= ms(45) && way.confidence == Possible, "{seen}");
 }
