@@ -55,7 +55,9 @@ impl Connection {
             open.request.revise(revision);
             open.reply.revise(revision);
         }
-        let asked = told.is_some() && from != open.initiator && open.reply.last.is_none();
+        let sender = &self.flows[1 - from];
+        let whole = sender.highest_ack == sender.snd_nxt;
+        let asked = whole && told.is_some() && from != open.initiator && open.reply.last.is_none();
         if asked && needless::has_stood(&self.pair(), &open.request, segment, from) {
             open.request.stood_beside_copy(self.now);
         }

@@ -53,6 +53,8 @@ pub(crate) const TOGETHER: Duration = Duration::from_millis(1);
 const TOGETHER_SHARE: i64 = 4;
 /// ... or may be one. Source: none written down.
 const TOGETHER_SHARE_TIMED: i64 = 64;
+/// What answers a part of a question of so many segments at most had waited for that. Source: none written down.
+const PART_SEGMENTS: u64 = 4;
 /// A path whose packets were late by this much varies.
 pub(crate) const VARIED_MIN: Duration = Duration::from_millis(1);
 
@@ -218,7 +220,8 @@ fn take_what_was_acknowledged_late(
     from: &LastData,
     split: &mut Split,
 ) -> Confidence {
-    let late = if let Some((until, sure)) = open.request.on_its_way_until() {
+    let stood = open.request.on_its_way_until().filter(|(until, _)| *until > from.at);
+    let late = if let Some((until, sure)) = stood {
         stood_until(&pair.flows[open.initiator], segment, (until, sure), split.left())
     } else if split.left() > DELAYED_ACK_MAX {
         acknowledged_late(pair, open, segment, from, split.left())
@@ -313,7 +316,10 @@ fn had_just_arrived(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Durat
     } else {
         return false;
     };
-    pair.flows[open.initiator].was_acked_together(segment, together)
+    // Of what is longer, something is acknowledged all the time.
+    let asked = &pair.flows[open.initiator];
+    let few = open.request_bytes <= PART_SEGMENTS * u64::from(pair.sizes[open.initiator]);
+    (few || asked.snd_nxt == Some(segment.ack)) && asked.was_acked_together(segment, together)
 }
 
 /// Whether the question was acknowledged later than any host that has it holds that back: it or the acknowledgement was late on its way.
@@ -344,11 +350,11 @@ fn acknowledged_late(
     if !far || open.request.was_acked_late() || !on_its_way::is_whole(&pair.flows[server]) {
         return None;
     }
+    // One that counts by now was sent again all the same.
+    let copied = asked.acked_just_now() && open.request.is_copy(from.packet);
     let (acked, own) = match pair.acked_by_itself(open, segment) {
         Some(acked) => (acked - HELD_BACK_MIN, segment.at - acked),
-        None if open.request.repaired_at().is_some() || open.request.is_copy(from.packet) => {
-            (segment.at, DELAYED_ACK_MAX)
-        }
+        None if open.request.repaired_at().is_some() || copied => (segment.at, DELAYED_ACK_MAX),
         None => return None,
     };
     let detail = Detail { form: Some(Form::Unacknowledged), ..Detail::default() };

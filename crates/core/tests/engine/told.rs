@@ -87,6 +87,16 @@ fn an_answer_comes_with_its_acknowledgement_no_later_than_hosts_acknowledge() {
     let bill = seen.exchange(1);
     let own = bill.of(Cause::ServerThink);
     assert!(own.ns <= ms(201) && own.confidence == Possible, "{seen}");
+    let text = "handshake
+         +11 C 559 lost #q
+         q+628.8 C 0..559 #c
+         c+0 S ack
+         c+374 S 307
+         +0 C ack";
+    let seen = log(text).rtt(ms(5)).without_timestamps().seen_at(End::Client);
+    let bill = seen.exchange(1);
+    let own = bill.of(Cause::ServerThink);
+    assert!(own.ns >= ms(373) && own.confidence == Likely, "{seen}");
 }
 
 /// Two segments, a probe of the last 1,240 bytes, the first one twice by a timer, and the second one behind its acknowledgement: all had arrived, but that the second copy of
