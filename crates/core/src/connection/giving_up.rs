@@ -43,7 +43,10 @@ impl Connection {
         let unseen = self.flows.iter().any(|flow| flow.acked_unseen() || flow.missing_from_capture);
         let Some(asked) = open.request.last.filter(|_| owed && arrived && whole && !unseen) else { return };
         let closed = [asker, server].map(|end| self.roles.closed_at[end].get().map(|at| at - asked.at));
-        let Some(split) = ended::unanswered(&self.pair(), server, asked.packet, closed) else { return };
+        let spoke = self.flows[server].last_data.is_some_and(|said| said.at >= asked.at);
+        let Some(split) = ended::unanswered(&self.pair(), server, asked.packet, closed, spoke) else {
+            return;
+        };
         let wait: Duration = split.charges().map(|charge| charge.ns).sum();
         // Its number, in an acknowledgement, says that the answer had left: that was lost.
         let lost = self.flows[server].had_hole(asked.at + wait);

@@ -6,7 +6,8 @@
 //! Refuted by: an acknowledgement of what the capture does not have; a client that only says that it will ask no more, right behind its
 //! question.
 //! Source: RFC 9112, 6.3 (an answer without a length ends with its connection) and 9.5 (who waits closes when it has waited for long enough).
-//! Seen from: both ends. That somebody waited all that time is no more than likely, and possible where it may have been for news.
+//! Seen from: both ends. That somebody waited all that time is no more than likely, and possible where it may have been for news, or where its
+//! asker's own time-out ended it and nothing ever came.
 
 use tcpwhy_wire::Duration;
 
@@ -23,16 +24,22 @@ use crate::words::report::{Confidence, Detail};
 /// Who closes sooner behind its question may still wait for the answer.
 const GAVE_UP_MIN: Duration = RTO_MIN;
 
-/// The wait for `server` behind the question's last packet, when either end closed, `asker` and it, so long after that.
+/// The wait for `server` behind the question's last packet, when either end closed, `asker` and it, so long after that; and whether
+/// it spoke all the same, too late.
 pub(crate) fn unanswered(
     pair: &Pair<'_>,
     server: usize,
     asked: u64,
     [asker, answerer]: [Option<Duration>; 2],
+    spoke: bool,
 ) -> Option<Split> {
     // What its asker closes it knows at once: the way back comes on top of what passes here.
     let gave_up = asker.filter(|wait| *wait >= GAVE_UP_MIN).map(|wait| wait - pair.tap_rtt[1 - server]);
-    let wait = gave_up.into_iter().chain(answerer.filter(|wait| *wait >= GAVE_UP_MIN)).min()?;
+    let closed = answerer.filter(|wait| *wait >= GAVE_UP_MIN);
+    let wait = gave_up.into_iter().chain(closed).min()?;
+    // How long that is its asker's own time-out says then, and that its server had anything to say, nothing: a probe speaks to whoever listens.
+    let first = asker.zip(answerer).is_none_or(|(asker, answerer)| asker < answerer);
+    let in_vain = !spoke && first && gave_up == Some(wait);
     let mut split = Split::of(wait);
     let (path, _) = round_trip::of_path(pair, server, side(server));
     split.take(path.evidence(asked, 0));
@@ -43,7 +50,7 @@ pub(crate) fn unanswered(
     let (sure, form) = if wait >= NEWS_MIN {
         (Confidence::Possible, Form::OrNews)
     } else {
-        (Confidence::Likely, Form::Unanswered)
+        (if in_vain { Confidence::Possible } else { Confidence::Likely }, Form::Unanswered)
     };
     let silent = Charge::new(Cause::ServerThink, side(server), Duration::ZERO, sure);
     let detail = Detail { form: Some(form), ..Detail::default() };

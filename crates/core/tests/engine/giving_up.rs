@@ -66,18 +66,19 @@ fn nobody_waits_for_copies_of_last_words() {
 }
 
 /// A client asks, its question is acknowledged, and nothing comes: it closes after 2.3 s (frames 60 to 86 of an FTP server's). So long it waited
-/// for the server, also where the answer meets its reset, or where the server closes instead. Who does not ask, by the bytes, waited for nobody.
+/// for the server, also where the answer meets its reset, or where the server closes instead. Where nothing ever comes it is the client's own time-out that says how long:
+/// a scanner's, 5.005 s for each of 21 ports (frames 4987 to 5056 of a laboratory's). Who does not ask, by the bytes, waited for nobody.
 #[test]
 fn a_client_that_gives_up_had_waited_until_then() {
     let ends = [
-        ("q+2300 C fin\n +0 S ack\n +100 S fin\n +0 C ack", 2300.0),
-        ("q+2300 C fin\n +0 S ack\n +1200 S 22 answers\n +0 C rst", 2300.0),
-        ("q+2300 C rst", 2300.0),
-        ("q+978 C fin\n +0 S ack\n +2100 S 681 answers\n +0 C rst", 978.0),
-        ("q+0.1 C fin\n +2300 S fin\n +0 C ack", 2320.1),
-        ("q+2300 S fin\n +0 C fin\n +0 S ack", 2320.0),
+        ("q+2300 C fin\n +0 S ack\n +100 S fin\n +0 C ack", 2300.0, Confidence::Possible),
+        ("q+2300 C fin\n +0 S ack\n +1200 S 22 answers\n +0 C rst", 2300.0, Confidence::Likely),
+        ("q+2300 C rst", 2300.0, Confidence::Possible),
+        ("q+978 C fin\n +0 S ack\n +2100 S 681 answers\n +0 C rst", 978.0, Confidence::Likely),
+        ("q+0.1 C fin\n +2300 S fin\n +0 C ack", 2320.1, Confidence::Likely),
+        ("q+2300 S fin\n +0 C fin\n +0 S ack", 2320.0, Confidence::Likely),
     ];
-    for (end, wait) in ends {
+    for (end, wait, sure) in ends {
         for (asks, waited) in [("asks", true), ("", false)] {
             let text = format!("{} +5 C 60 {asks} #q\n +0 S ack\n {end}", settled(4));
             log(text).rtt(ms(20)).both_ends(|seen| {
@@ -89,11 +90,7 @@ fn a_client_that_gives_up_had_waited_until_then() {
                         (elapsed - ms(wait)).max(ms(wait) - elapsed) <= ms(0.5),
                         "{end}: {elapsed}: {seen}"
                     );
-                    assert_eq!(
-                        seen.exchange(5).of(Cause::ServerThink).confidence,
-                        Confidence::Likely,
-                        "{seen}"
-                    );
+                    assert_eq!(seen.exchange(5).of(Cause::ServerThink).confidence, sure, "{end}: {seen}");
                 }
             });
         }
