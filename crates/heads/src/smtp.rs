@@ -45,6 +45,9 @@ struct Replies {
     commands: u8,
 }
 
+/// The service is ready: the server says so once, unasked (RFC 959, 5.4; RFC 5321, 3.1).
+const READY: u16 = 220;
+
 impl Talk for Smtp {
     // The server greets, or replies.
     const FIRST: FirstBytes = FirstBytes::NONE.and_range(b'1', b'5');
@@ -56,7 +59,7 @@ impl Talk for Smtp {
     }
 
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
-        self.0.step(&SMTP, side, bytes, out)
+        self.0.step(&SMTP, true, side, bytes, out)
     }
 
     fn begins(&self, side: Side, first: First<'_>, is_turn: bool) -> bool {
@@ -79,7 +82,7 @@ impl Talk for Ftp {
     }
 
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
-        self.0.step(&FTP, side, bytes, out)
+        self.0.step(&FTP, false, side, bytes, out)
     }
 
     fn begins(&self, side: Side, first: First<'_>, is_turn: bool) -> bool {
@@ -92,7 +95,14 @@ impl Talk for Ftp {
 }
 
 impl Replies {
-    fn step(&mut self, verbs: &[&'static str], side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
+    fn step(
+        &mut self,
+        verbs: &[&'static str],
+        mails: bool,
+        side: Side,
+        bytes: &[u8],
+        out: &mut Out<'_>,
+    ) -> Step {
         let in_line = &mut self.in_line[side as usize];
         if *in_line {
             let (step, ends) = rest_of_line(bytes);
@@ -106,12 +116,12 @@ impl Replies {
         let Some(line) = line(bytes) else { return Step::Need };
         *in_line = line.is_cut;
         match side {
-            Side::Client => self.on_client(verbs, &line, out),
+            Side::Client => self.on_client(verbs, mails, &line, out),
             Side::Server => self.on_server(&line, out),
         }
     }
 
-    fn on_client(&mut self, verbs: &[&'static str], line: &Line<'_>, out: &mut Out<'_>) -> Step {
+    fn on_client(&mut self, verbs: &[&'static str], mails: bool, line: &Line<'_>, out: &mut Out<'_>) -> Step {
         let len = (!line.is_cut).then_some(line.len);
         if let Some(begun) = self.message {
             let last = line.text == b"." && !line.is_cut;
@@ -127,8 +137,8 @@ impl Replies {
         let word = &line.text[..word_len];
         let secret = std::mem::take(&mut self.challenged);
         let known = verbs.iter().copied().find(|verb| verb.as_bytes().eq_ignore_ascii_case(word));
-        if known.is_none() && !secret {
-            // Perhaps a message whose 354 was missed.
+        if known.is_none() && !secret && (mails || word_len != line.text.len() || word_len == 0) {
+            // Perhaps a message whose 354 was missed. A word that is no command has its reply as well, where no other lines pass (RFC 959, 4.2).
             return Step::Lose;
         }
         let kind = known.filter(|_| !secret).unwrap_or("command");
@@ -166,11 +176,14 @@ impl Replies {
         }
         // Whoever closes the connection says so, whether it was asked or not (RFC 959, 5.4; RFC 5321, 3.8).
         let closing = code == CLOSING && self.commands == 0;
-        if last && code >= 200 {
+        // Whoever has asked before it was greeted has no answer yet.
+        let greets = code == READY && self.commands > 0 && out.at == 0;
+        if last && code >= 200 && !greets {
             self.commands = self.commands.saturating_sub(1);
         }
         let (role, kind) = match code / 100 {
             4 if closing => (Role::Pushes, "closing"),
+            2 if greets => (Role::Pushes, "greeting"),
             1 => (Role::Interim, "1xx"),
             2 => (Role::Answers, "2xx"),
             3 => (Role::Answers, "3xx"),
@@ -205,8 +218,11 @@ fn greeting(server: First<'_>, name: &[u8]) -> bool {
 /// A word of these and the end of the line, or a space.
 fn is_command(bytes: &[u8], verbs: &[&str]) -> bool {
     let word_len = bytes.iter().position(|byte| !byte.is_ascii_alphabetic()).unwrap_or(0);
-    let ends = bytes.get(word_len..).is_some_and(|rest| rest.starts_with(b" ") || rest.starts_with(b"\r\n"));
-    let line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let ends = bytes
+        .get(word_len..)
+        .is_some_and(|rest| rest.starts_with(b" ") || rest.starts_with(b"\r\n") || rest.starts_with(b"\n"));
+    // Programs of few lines end theirs as files do, which servers take.
+    let line = bytes.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
     ends && is_text(line) && verbs.iter().any(|verb| verb.as_bytes().eq_ignore_ascii_case(&bytes[..word_len]))
 }
 

@@ -15,7 +15,7 @@ use super::Connection;
 use super::billing::NAGLE;
 use super::closing::doubt_pauses;
 use super::streaming::Answered;
-use super::talk::{Part, Resent, Talk, Unread, expects};
+use super::talk::{Part, Resent, Talk, Unread, asked_at_once, expects};
 use super::turn::Paired;
 use crate::bill::account::Account;
 use crate::bill::asked::{Ask, Expects, Passed};
@@ -89,9 +89,10 @@ impl Connection {
             self.talk.get_or_insert_default().note_in_turn(&[*mark], 1 - from, heard, None);
         }
         let acked = segment.flags.ack().then_some(segment.ack);
+        let at_once = asked_at_once(marks);
         let talk = self.talk.get_or_insert_default();
         if !talk.is_concurrent {
-            if !talk.ends_turns(marks, from, acked, sent) {
+            if at_once.is_empty() && !talk.ends_turns(marks, from, acked, sent) {
                 // Those of the other end have been noted as its own.
                 for mark in marks.iter().filter(|mark| !mark.by_peer) {
                     talk.note_in_turn(&[*mark], from, sent, acked);
@@ -99,6 +100,8 @@ impl Connection {
                 return;
             }
             self.begin_concurrency(segment, ledger);
+            self.next_n +=
+                self.talk.as_deref_mut().map_or(0, |talk| talk.part(&at_once, 1 - from, self.next_n));
         }
         let learned = self.now + self.tap_rtt(1 - from);
         let talk = self.talk.get_or_insert_default();

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::numbered::{Numbered, Ripe, open};
-use crate::bill::asked::{Ask, Expects};
+use crate::bill::account::Account;
+use crate::bill::asked::{Ask, Expects, Passed};
 use crate::bill::covered::Covered;
 use crate::bill::split::Split;
 use crate::bill::waits::Waits;
@@ -350,6 +351,25 @@ impl Talk {
         self.asked.push_back(ask);
     }
 
+    /// What passed for one question of `asker` in one segment is several: each is owed an answer. Returns how many more exchanges that makes, of which the first
+    /// has the number `next`.
+    #[cold]
+    pub(super) fn part(&mut self, marks: &[Mark], asker: usize, next: u64) -> u64 {
+        let whole = |ask: &mut Ask| {
+            ask.asker == asker && ask.answer.is_none() && ask.question.first == ask.question.last
+        };
+        let Some(mut ask) = self.asked.pop_back_if(whole) else { return 0 };
+        let mut more = 0;
+        for (mark, end) in marks.iter().filter_map(|mark| Some((mark, mark.end?))) {
+            ask.question = Passed { bytes: (end - mark.seq).max(0) as u64, end, ..ask.question };
+            self.ask(ask.clone());
+            let (n, start) = (next + more, ask.question.first.0);
+            ask = Ask { n, start, account: Account::default(), ..ask };
+            more += 1;
+        }
+        more.saturating_sub(1)
+    }
+
     /// An acknowledgement of what `from` sent tells whether what was sent again had been needed: not if it says so (RFC 2883), or
     /// answers the first copy (RFC 3522). What lies behind bytes that were is delivered only then.
     pub(super) fn settle_resent(&mut self, ack: &Segment, from: usize, but: u32) {
@@ -420,6 +440,14 @@ impl Talk {
             + resent * size_of::<Resent>();
         size_of::<Self>() + self.asked.capacity() * size_of::<Ask>() + account + waits + self.covered.heap()
     }
+}
+
+/// The whole questions of the other end that were said before anybody knew what is spoken, if they are several.
+pub(super) fn asked_at_once(marks: &[Mark]) -> Vec<Mark> {
+    let asked = |mark: &&Mark| mark.by_peer && mark.role == Role::Asks;
+    let whole = |mark: &Mark| mark.first && mark.last && mark.end.is_some() && mark.id.is_none();
+    let several = marks.iter().filter(asked).count() > 1 && marks.iter().filter(asked).all(whole);
+    marks.iter().filter(asked).filter(|_| several).copied().collect()
 }
 
 /// What a message waits for by what its mark says.

@@ -2,7 +2,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
-use tcpwhy_core::report::{Confidence, Exchange, Report};
+use tcpwhy_core::report::{Confidence, Exchange, Kind, Report};
 use tcpwhy_core::{Analysis, Options};
 use tcpwhy_wire::{Duration, Segment};
 
@@ -358,4 +358,36 @@ fn what_programs_take_is_no_more_than_likely_where_no_byte_was_captured() {
             assert_eq!(told.max(), Some(surest), "{cause:?}: {report:#?}");
         }
     }
+}
+
+/// A script says to an FTP server all that it has to say at once, before it is greeted (frames 2506 to 2520 of a laboratory's): each of its lines is owed a reply (RFC 959, 4.2), and
+/// the greeting is none. The server takes 3.8 s to refuse a password.
+#[test]
+fn each_of_several_lines_is_owed_a_reply() {
+    let client = b"user admin\npass password\nquit\n";
+    let server =
+        b"220 (vsFTPd 3.0.3)\r\n331 Please specify the password.\r\n530 Login incorrect.\r\n221 Goodbye.\r\n";
+    let text = "handshake
+        +0.04 C 30 #q
+        q+0 S ack
+        q+1.74 S 20 #g
+        +0 C ack
+        g+0.06 S 34 #u
+        +0 C ack
+        u+3788.3 S 22 #p
+        +0 C ack
+        p+0.05 S 14 #bye
+        +0 C ack
+        bye+0.02 S fin
+        +0 C fin";
+    let capture = log(text).rtt(ms(0.02)).capture(End::Client);
+    let report = read_streams(&capture, usize::MAX, |segment| part_of([client, server], segment));
+    let exchanges = report.connections[0].exchanges.iter().filter(|exchange| exchange.kind == Kind::Exchange);
+    let told: Vec<_> = exchanges
+        .map(|exchange| {
+            let thought = billed(exchange, Cause::ServerThink, Server).as_nanos();
+            (exchange.request_bytes, exchange.reply_bytes, thought / 1_000_000)
+        })
+        .collect();
+    assert_eq!(told, [(11, 34, 1), (14, 22, 3790), (5, 14, 3790)], "{report:#?}");
 }

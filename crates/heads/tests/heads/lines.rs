@@ -75,6 +75,39 @@ fn ftp() {
     );
 }
 
+/// A script says all at once, before it is greeted, and each line has its reply (frames 2482 to 2498 of a laboratory's). Where what it
+/// says is missing, a greeting greets, and answers as any other: so this is none of [`LOGS`].
+const FTP_AT_ONCE: &str = r"
+    > user anonymous\npass test@test.com\nls\npwd\nquit\n
+    < 220 (vsFTPd 3.0.3)\r\n
+    < 331 Please specify the password.\r\n
+    < 230 Login successful.\r\n
+    < 500 Unknown command.\r\n
+    < 257 x\r\n
+    < 221 Goodbye.\r\n
+";
+
+#[test]
+fn ftp_at_once() {
+    tells(
+        FTP_AT_ONCE,
+        "
+        > 0 USER asks len 15 first last
+        > 15 PASS asks len 19 first last
+        > 34 command asks len 3 first last
+        > 37 PWD asks len 4 first last
+        > 41 QUIT asks len 5 first last
+        < 0 greeting pushes len 20 first last
+        = FTP
+        < 20 3xx answers len 34 first last
+        < 54 2xx answers len 23 first last
+        < 77 5xx answers len 22 first last
+        < 99 2xx answers len 7 first last
+        < 106 2xx answers len 14 first last
+        ",
+    );
+}
+
 /// RFC 3207: TLS from the next message on.
 const STARTTLS: &str = r"
     < 220 x ESMTP\r\n
