@@ -77,12 +77,14 @@ impl Connection {
             .request_end
             .zip(acked)
             .is_some_and(|(end, acked)| end - acked >= i32::try_from(last.len).unwrap_or(i32::MAX));
-        let is_word = acknowledging(segment.payload_len).is_some_and(|n| n > 0)
+        let word = acknowledging(segment.payload_len).filter(|&n| n > 0);
+        let is_word = word.is_some()
             && open.request.index > 0
             && segment.ack.after(first)
             && self.talk.is_some()
             && self.follows_at_once(segment, from);
-        if unread && is_word {
+        if let Some(n) = word.filter(|_| unread && is_word) {
+            self.frames.on_word_about_settings(n, open.reply_bytes);
             self.frames.leave_out(from, segment.at);
         }
         unread && is_word

@@ -116,6 +116,8 @@ impl Connection {
         if !answers {
             if from == SERVER {
                 self.on_last_words(at);
+            } else {
+                self.on_goaway(at, ledger);
             }
             return;
         }
@@ -148,6 +150,22 @@ impl Connection {
             self.take_leave(from, said.at, said.packet, ledger);
         } else if first && self.talk.is_some() {
             self.end_by_closing(at, from);
+        }
+    }
+
+    /// A client has closed at the heels of what may be GOAWAY, behind nothing but windows: that answered nothing.
+    #[cold]
+    #[inline(never)]
+    fn on_goaway(&mut self, at: Instant, ledger: &mut Ledger) {
+        let way = self.tap_rtt(CLIENT);
+        let is_goaway = |open: &&Open| {
+            open.reply_first.is_some()
+                && open.reply.index == 0
+                && self.frames.is_goaway_behind_windows([open.request_bytes, open.reply_bytes])
+        };
+        let said = self.open.as_deref().filter(is_goaway).and_then(|open| open.reply.last);
+        if let Some(said) = said.filter(|said| at - said.at <= way + AT_ONCE) {
+            self.take_leave(SERVER, said.at, said.packet, ledger);
         }
     }
 

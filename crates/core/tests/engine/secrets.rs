@@ -328,3 +328,20 @@ fn the_next_ping_answers_no_pong() {
         assert_eq!(longest.is_some_and(|longest| longest > ms(500)), waited, "{midway}");
     }
 }
+
+/// A client that has acknowledged its server's SETTINGS opens a window, which asks for nothing, and closes at once when GOAWAY comes 350 ms later (frames 3321 to 3522 of a
+/// browser's): nobody had waited. A PING may have been answered, and so may whoever goes on.
+#[test]
+fn what_a_client_answers_by_closing_is_a_farewell_behind_a_window() {
+    for (asks, ends, waited) in
+        [(35, "+0.2 C fin", false), (39, "+0.2 C fin", true), (35, "+300 C fin", true)]
+    {
+        let text = format!(
+            "{ASKED} question+0 S 527 #settings\n settings+0.2 C 31\n question+4 S 289 #answer\n +0 C ack
+             answer+0.7 C {asks} #window\n window+0 S ack\n window+348 S 39\n {ends}\n +0 S 24\n +0 C rst"
+        );
+        let exchanges = exchanges(&text, End::Client);
+        let thought = exchanges.iter().map(|exchange| server_of(exchange).0).max();
+        assert_eq!(thought.is_some_and(|thought| thought >= 100), waited, "{asks} {ends}: {exchanges:#?}");
+    }
+}

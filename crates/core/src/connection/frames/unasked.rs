@@ -2,8 +2,9 @@
 
 use tcpwhy_wire::Segment;
 
-use super::{Answer, FAREWELL_AFTER, Frames, Holds, PING, RECORDS, REFUTED};
+use super::{Answer, FAREWELL_AFTER, Frames, Holds, OPENING_MAX, PING, RECORDS, REFUTED, holds};
 use crate::bill::exchange::Open;
+use crate::flow::ends::CLIENT;
 
 impl Frames {
     /// A client that has not spoken for a while asks with PING whether its server is still there, beside its question, and an echo of that alone is what comes first: that is
@@ -22,6 +23,27 @@ impl Frames {
         {
             (self.record, self.asked) = (Some((record, true)), Some(open.initiator as u8));
         }
+    }
+
+    /// The client has acknowledged, with records of this length, what its server had said in `bytes` before it had read the question: that were SETTINGS, and no beginning of the answer.
+    #[cold]
+    pub(in crate::connection) fn on_word_about_settings(&mut self, n: usize, bytes: u64) {
+        if self.record.is_none() && self.is_preface[n] && bytes <= OPENING_MAX {
+            (self.record, self.answer) = (Some((RECORDS[n], false)), Answer::Frames);
+        }
+    }
+
+    /// Whether a client that has acknowledged SETTINGS has said nothing but windows, which ask for nothing, and what came behind them is as long as GOAWAY (RFC 9113, 6.8 and
+    /// 6.9), in records of the same length.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::connection) fn is_goaway_behind_windows(&self, [asked, said]: [u64; 2]) -> bool {
+        let windows = |record: u32| {
+            u32::try_from(asked).ok().and_then(|len| holds(len, record)).is_some_and(|held| !held.ping)
+        };
+        let goaway = |record: u32| said == u64::from(record + PING);
+        let known = |n: usize| self.settings[CLIENT][n];
+        (1..RECORDS.len()).any(|n| known(n) && windows(RECORDS[n]) && goaway(RECORDS[n]))
     }
 
     /// Whether a frame as long as GOAWAY comes a silence behind nothing but windows, which ask for nothing.
