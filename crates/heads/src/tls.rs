@@ -7,6 +7,8 @@ use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at};
 
 const HEAD_LEN: usize = 5;
+/// Level of an alert.
+const FATAL: u8 = 2;
 /// 2^14 bytes and what encryption adds (RFC 5246, 6.2.3).
 const RECORD_LEN_MAX: u16 = (1 << 14) + 2048;
 
@@ -102,6 +104,13 @@ impl Talk for Tls {
                 // ClientHello.
                 flight.encrypts = true;
                 Head::piece(role, "ChangeCipherSpec")
+            }
+            // The first word of a server that takes no session from this client answers its hello (RFC 8446, 6.2).
+            ALERT if record_len == 2 && !side.is_client() && out.at == 0 => {
+                let Some(&level) = bytes.get(HEAD_LEN) else { return Step::Need };
+                let refuses = level == FATAL;
+                let role = if refuses { Role::Answers } else { Role::Neither };
+                Head { first: refuses, last: refuses, ..Head::piece(role, "Alert") }
             }
             ALERT => Head::piece(Role::Neither, "Alert"),
             APPLICATION_DATA => Head::piece(Role::Unknown, "ApplicationData"),

@@ -391,3 +391,22 @@ fn each_of_several_lines_is_owed_a_reply() {
         .collect();
     assert_eq!(told, [(11, 34, 1), (14, 22, 3790), (5, 14, 3790)], "{report:#?}");
 }
+
+/// A server takes 1.07 s to say in a fatal alert that it does not know the name which a client's hello asks for, and closes with it (frames 767 to 831 of a browser's).
+#[test]
+fn a_fatal_alert_is_what_a_hello_had_waited_for() {
+    let mut client = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec();
+    client.resize(517, 0);
+    for (level, waited) in [(2, true), (1, false)] {
+        let server = [0x15, 3, 1, 0, 2, level, 0x70];
+        let text = "handshake\n +0.3 C 517 #hello\n hello+0 S ack\n hello+1057 S 7 #alert\n alert+0 S fin\n alert+0.3 C ack\n +2 C fin\n +0 S ack";
+        for end in End::BOTH {
+            let capture = log(text).rtt(ms(21)).capture(end);
+            let report = read_streams(&capture, usize::MAX, |segment| part_of([&client, &server], segment));
+            let think =
+                report.bill.iter().find(|line| (line.cause, line.side) == (Cause::ServerThink, Server));
+            let billed = think.is_some_and(|line| line.ns >= ms(1056) && line.ns <= ms(1058));
+            assert_eq!(billed, waited, "{end:?}: {report:#?}");
+        }
+    }
+}

@@ -158,3 +158,15 @@ fn a_consent_that_is_seen_twice_begins_nothing() {
         assert_eq!(read(&twice), read(&once), "behind {behind} pieces");
     }
 }
+
+/// A server that does not know the name which the client asks for says so and closes (frames 768 and 830 of a browser's): that is its answer. A warning is none.
+#[test]
+fn a_fatal_alert_answers_a_hello() {
+    let hello = "> \\x16\\x03\\x01\\x00-\\x01\\x00\\x00)\\x03\\x03".to_owned() + &"\\x00".repeat(39);
+    for (level, told) in [(2, "answers len 7 first last"), (1, "neither len 7")] {
+        tells(
+            &format!("{hello}\n< \\x15\\x03\\x01\\x00\\x02\\x0{level}p\n"),
+            &format!("> 0 ClientHello asks len 50 first\n= TLS\n< 0 Alert {told}\n"),
+        );
+    }
+}
