@@ -3,10 +3,14 @@
 //! One that now and then says more behind a pause, with everything acknowledged and nothing heard, has several things under way, as a relay, a
 //! terminal or streams within TLS have: which message answers which nothing tells, and what a server seems to think is no more than possible. A
 //! client that always asks in two pieces is none of these.
+//!
+//! A server that gives out single tokens with pauses between them, nothing but these, by its own time, gives out the next one as well when a client has
+//! said something meanwhile: nobody knows which of them answers that.
 
 use tcpwhy_wire::Duration;
 
 use super::Connection;
+use crate::bill::exchange::Open;
 use crate::bill::split::Split;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::words::cause::Cause;
@@ -16,12 +20,27 @@ const PAUSE_RTTS: i64 = 4;
 /// ... and so long. Source: none written down.
 const PAUSE_MIN: Duration = Duration::from_millis(2);
 
+/// A token has so many bytes: a number, a key. Source: none written down.
+const TOKEN_MAX: u64 = 4;
+
 impl Connection {
     /// The interval of `gap` before a further part of the question was its sender's own.
     #[inline]
     pub(super) fn note_going_on(&mut self, from: usize, gap: Duration, split: &Split) {
-        if gap >= PAUSE_MIN && from == CLIENT && split.has_only(Cause::SenderThink.bit()) {
-            self.note_pause(gap);
+        if gap >= PAUSE_MIN && split.has_only(Cause::SenderThink.bit()) {
+            if from == CLIENT { self.note_pause(gap) } else { self.note_token(gap) }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_token(&mut self, gap: Duration) {
+        let path = self.tap_rtt(CLIENT) + self.tap_rtt(SERVER);
+        let tokens = |open: &Open| open.reply_bytes <= (open.reply.index as u64 + 1) * TOKEN_MAX;
+        let none = self.talk.is_none() && self.flows[SERVER].outstanding() == 0;
+        let alone = self.open.as_deref().is_some_and(|open| open.initiator == CLIENT && tokens(open));
+        if none && alone && gap >= path.times(PAUSE_RTTS) && !self.roles.echoes_keys() {
+            self.roles.goes_on.note_token();
         }
     }
 

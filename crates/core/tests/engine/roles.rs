@@ -458,3 +458,24 @@ fn who_serves_by_its_port_alone_may_be_the_one_that_asks() {
         );
     }
 }
+
+/// A program gives out numbers of one byte by its own time, 62 ms and multiples of that, and its client says four such bytes whenever it has done what one asks for, or nothing (frames
+/// 19 to 161 of one): what the next number comes behind answers nothing for certain. In words of more bytes it may.
+#[test]
+fn tokens_that_come_by_their_own_time_answer_nothing_for_certain() {
+    for len in [1, 40] {
+        let four = format!("+0.4 C {len} #q\n +0.2 C {len}\n +0.1 C {len}\n +0.1 C {len}\n +0.1 S ack\n");
+        let times =
+            [[62.0, 63.0], [61.6, 126.3], [121.9, 248.4], [62.1, 125.4], [62.1, 123.5], [184.0, 62.0]];
+        let tasks: String = times
+            .map(|[first, next]| {
+                format!("{four} +{first} S {len}\n +0.1 C ack\n +{next} S {len}\n +0.1 C ack\n")
+            })
+            .concat();
+        let seen = log("handshake\n".to_owned() + &tasks).rtt(ms(0.1)).seen_at(End::Client);
+        let last =
+            seen.lines(Cause::ServerThink, Server).last().map(|line| (line.ns >= ms(183), line.confidence));
+        assert_eq!(last.map(|(long, _)| long), Some(true), "{seen}");
+        assert!(last.is_some_and(|(_, told)| (told == Possible) == (len == 1)), "{seen}");
+    }
+}
