@@ -269,6 +269,11 @@ impl Connection {
         };
         self.shown[from] |= shown;
         if let Some(rtt) = rtt {
+            if let Some((setup, known)) = self.setup.as_mut().zip(self.tap_rtt[from].get())
+                && from == SERVER
+            {
+                setup.on_round_trip(rtt, known);
+            }
             if !self.shown[from] && segment.seq_len() == 0 {
                 self.bare[from] = self.bare[from].min(rtt);
             }

@@ -200,10 +200,10 @@ impl Connection {
         }
     }
 
-    /// Whether some of the way to an end stood in queues for all of the connection.
+    /// Whether some of the way to an end may have stood in queues for all of the connection, as others know it shorter.
     #[inline]
     pub(super) fn stands(&self, end: usize) -> bool {
-        round_trip::standing(&self.flows, &self.path_memory, end, self.tap_rtt(end), self.now).is_some()
+        round_trip::above_least(&self.path_memory, end, self.tap_rtt(end)).is_some()
     }
 
     /// Whether whoever asked acknowledges the answer later than any host does that has it (RFC 1122, 4.2.3.2), with the `next` segment, or went on
@@ -401,7 +401,7 @@ impl Connection {
         }
         let mut account = std::mem::take(&mut ledger.scratch);
         let pair = self.pair();
-        let stood = [CLIENT, SERVER].into_iter().filter_map(|end| round_trip::stood(&pair, end, side));
+        let stood = [CLIENT, SERVER].map(|end| round_trip::stood(&pair, end, side));
         let server = self.way_of(setup);
         // Whoever acknowledges in its place shows nothing of the way that the last SYN took.
         let behind = setup.is_repeated() && self.beyond().is_some();

@@ -24,6 +24,9 @@ const ANEW: i64 = 4;
 
 /// A way so long may be a queue, or a radio that wakes, unless it is as long a second time. Source: none written down.
 const ONCE_MAX: Duration = Duration::from_millis(100);
+/// What is as long takes so much longer at most, a timer of acknowledgements and its tick (TCP_DELACK_MIN, include/net/tcp.h), or one part in so many. Source: none written down.
+const CONFIRMED_WITHIN: Duration = Duration::from_millis(50);
+const CONFIRMED_SHARE: i64 = 4;
 /// One that takes so many times as long as an answer had waited for something else, ... Source: none written down.
 const UNPROVEN: i64 = 2;
 /// ... if it takes so much longer.
@@ -43,6 +46,8 @@ pub(crate) struct Setup {
     /// The server took what the SYN carried, and the request did not wait for the handshake.
     pub is_fast: bool,
     pub done: bool,
+    /// A later round trip to the server was about as long, or shorter.
+    is_confirmed: bool,
     /// Copies of the client's first data that had no answer yet.
     pub copies: u8,
 }
@@ -79,6 +84,7 @@ impl Setup {
             is_echoed: false,
             is_fast: false,
             done: false,
+            is_confirmed: false,
             copies: 0,
         }
     }
@@ -290,7 +296,19 @@ impl Setup {
     /// server is then, `near` at most, is known from answers alone, which its program may have made. Whatever forwards packets takes its time for the first one.
     pub(crate) fn is_unproven(&self, acked_bare: u32, near: Duration) -> bool {
         let much_nearer = |took: Duration| took >= near.times(UNPROVEN) && took - near >= UNPROVEN_BY;
-        acked_bare <= 1 && self.opened().is_some_and(|took| took >= ONCE_MAX || much_nearer(took))
+        let unproven = |took: Duration| {
+            let once = acked_bare <= 1;
+            took >= ONCE_MAX && (once || !self.is_confirmed) || once && much_nearer(took)
+        };
+        self.opened().is_some_and(unproven)
+    }
+
+    /// Something of the client's was acknowledged after `rtt`, where the way to the server and back is `known` to be that long. What takes much
+    /// longer than that and a timer of acknowledgements, or is never seen, says nothing of how long it is.
+    #[inline]
+    pub(crate) fn on_round_trip(&mut self, rtt: Duration, known: Duration) {
+        let asked = self.opened().is_some_and(|took| took >= ONCE_MAX);
+        self.is_confirmed |= asked && rtt - known <= CONFIRMED_WITHIN.max(known.divided_by(CONFIRMED_SHARE));
     }
 
     /// Whether of several SYNs nobody knows which one was answered, and of `acked_bare` acknowledgements without data none but the SYN-ACK shows

@@ -148,7 +148,7 @@ pub(crate) fn bill(
     (setup, reset, late): (&Setup, Reset, Late),
     (client, sure_of_client): (Duration, Confidence),
     (server, sure_of_server): (Duration, bool),
-    stood: impl Iterator<Item = Charge>,
+    stood: [Option<Charge>; 2],
     account: &mut Account,
 ) {
     account.clear();
@@ -168,6 +168,8 @@ pub(crate) fn bill(
     let stood_all = (setup.is_first_answered() || no_copies)
         && server.is_positive()
         && !is_repeated(setup, syn_ack_at, server);
+    // What lies above the way to the server is billed once.
+    let mut above = true;
     if stood_all && excess.is_positive() {
         let likely = sure_of_server && excess < LOST_AFTER;
         let sure = if likely { Confidence::Likely } else { Confidence::Possible };
@@ -178,8 +180,10 @@ pub(crate) fn bill(
     } else if let Some((late, sure)) = late {
         let late = Charge::new(Cause::Queueing, Side::Client, late, sure);
         split.take(late.evidence(setup.first_syn.1, syn_ack));
+    } else {
+        above = false;
     }
-    for charge in stood.take(if late.is_some() { 0 } else { 2 }) {
+    for charge in stood.into_iter().take(if above { 1 } else { 2 }).flatten() {
         split.take(charge.evidence(setup.first_syn.1, syn_ack));
     }
     // Whoever forwards packets may take its time for the first one: what is longer than the path shows to be is not all its way for certain.

@@ -9,12 +9,11 @@
 
 use std::ops::RangeInclusive;
 
-use tcpwhy_wire::{Duration, Instant};
+use tcpwhy_wire::Duration;
 
 use super::pair::Pair;
 use crate::bill::account::Account;
 use crate::bill::charge::Charge;
-use crate::flow::direction::Flow;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::path_memory::PathMemory;
 use crate::words::cause::{Cause, Side};
@@ -28,8 +27,7 @@ const QUEUE_SHARE: i64 = 4;
 /// What of that way stood in its queues, where other connections have seen it shorter.
 #[inline(never)]
 pub(crate) fn stood(pair: &Pair<'_>, end: usize, sender: Side) -> Option<Charge> {
-    let shorter = pair.path_memory.min(end).is_some_and(|path| pair.tap_rtt[end] - path >= QUEUED_MIN);
-    if shorter { of_path(pair, end, sender).1 } else { None }
+    above_least(pair.path_memory, end, pair.tap_rtt[end]).and_then(|_| of_path(pair, end, sender).1)
 }
 
 /// The way between the capture and an end and back: the path's smallest round trip, and what stood in its queues
@@ -46,10 +44,14 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
     } else {
         Confidence::Likely
     };
-    let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
-    let Some((queued, seen)) = standing(pair.flows, pair.path_memory, end, tap_rtt, pair.now) else {
-        return (round_trip(tap_rtt), None);
+    let Some(above) = above_least(pair.path_memory, end, tap_rtt) else {
+        return (Charge::new(Cause::RoundTrip, sender, tap_rtt, sure), None);
     };
+    let Some((queued, seen)) = standing(pair, end, above) else {
+        // It is another way, or all of this connection stood.
+        return (Charge::new(Cause::RoundTrip, sender, tap_rtt, sure.min(Confidence::Likely)), None);
+    };
+    let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
     let confidence = if seen { Confidence::Likely } else { Confidence::Possible };
     let stood = Charge::new(Cause::Queueing, sender, queued, confidence);
     (
@@ -58,25 +60,26 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
     )
 }
 
-/// How much of the way to an end, which takes `tap_rtt` now, stood in queues, and whether such a queue was seen: nothing where no other connection
-/// has seen it much shorter, or nothing shows a queue.
+/// By how much the way to an end, which takes `tap_rtt` now, is longer than any connection between these hosts knows it: nothing where
+/// that is too little for a queue.
 #[inline]
-pub(crate) fn standing(
-    flows: &[Flow; 2],
-    path_memory: &PathMemory,
-    end: usize,
-    tap_rtt: Duration,
-    now: Instant,
-) -> Option<(Duration, bool)> {
+pub(crate) fn above_least(path_memory: &PathMemory, end: usize, tap_rtt: Duration) -> Option<Duration> {
     let path = path_memory.min(end).filter(|path| tap_rtt - *path >= QUEUED_MIN)?;
-    let queued = tap_rtt - path;
-    if queued < path.divided_by(QUEUE_SHARE) {
-        return None;
-    }
-    // A longer way that never varies is another way (another host behind the same address), not a queue.
-    let varied = flows.iter().map(|flow| flow.queued_peak).max().unwrap_or_default();
-    let seen = path_memory.stood(end, now, queued);
-    (seen || varied >= queued.divided_by(QUEUE_SHARE)).then_some((queued, seen))
+    Some(tap_rtt - path).filter(|above| *above >= path.divided_by(QUEUE_SHARE))
+}
+
+/// How much of what the way to an end takes `above` the least stood in queues, and whether such a queue was seen: nothing where nothing shows a
+/// queue.
+#[cold]
+#[inline(never)]
+fn standing(pair: &Pair<'_>, end: usize, above: Duration) -> Option<(Duration, bool)> {
+    // A longer way that never varies is another way (another host behind the same address), not a queue. Stamps say how late a packet came, and round
+    // trips what both ways took together.
+    let late = pair.flows.iter().map(|flow| flow.queued_peak).max().unwrap_or_default();
+    let least = pair.tap_rtt[CLIENT] + pair.tap_rtt[SERVER];
+    let varied = pair.flows[1 - end].rto.srtt().map_or(late, |smoothed| late.max(smoothed - least));
+    let seen = pair.path_memory.stood(end, pair.now, above);
+    (seen || varied >= above.divided_by(QUEUE_SHARE)).then_some((above, seen))
 }
 
 /// The same behind a message that nobody answers: that its sender waits until it could know that it has arrived is no more than possible,

@@ -213,7 +213,7 @@ fn beside_an_upload(requests: &str) -> [PacketLog; 2] {
     [upload, log(requests.to_owned()).rtt(ms(20)).between(other)]
 }
 
-fn merged(logs: &[PacketLog; 2], end: End) -> Seen {
+pub(crate) fn merged(logs: &[PacketLog; 2], end: End) -> Seen {
     let mut segments: Vec<Segment> = logs.iter().flat_map(|log| log.capture(end)).collect();
     segments.sort_by_key(|segment| segment.at); // stable
     Seen::of(segments, &format!("the {end:?}, both connections"))

@@ -3,9 +3,10 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
 use tcpwhy_core::report::Exchange;
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Endpoint};
 
-use crate::packet_log::{End, log, ms};
+use crate::distance::merged;
+use crate::packet_log::{CLIENT, End, SERVER, log, ms};
 
 /// What the handshake took of the way, and of a queue, and how sure that is.
 fn parts(setup: &Exchange) -> (Duration, Duration, Option<Confidence>) {
@@ -107,6 +108,45 @@ fn one_long_handshake_makes_no_certain_way() {
             format!("handshake\n +5 C 100\n {acked} +10 S 200\n +0 C ack\n +5 C 100\n +10 S 200\n +0 C ack");
         let seen = log(text).rtt(ms(rtt)).without_timestamps().seen_at(End::Client);
         assert_eq!(seen.exchange(2).of(Cause::RoundTrip).confidence, sure, "{seen}");
+        assert_eq!(seen.setup().of(Cause::Handshake).confidence, sure, "{seen}");
+    }
+}
+
+/// Another connection between the same hosts has a way of 200 ms. This one's SYN-ACK takes 360, and its question is acknowledged after 900 by the
+/// answer (frames 1358 to 2247 of a browser's connection): what lies above the way stood.
+#[test]
+fn what_stood_in_a_handshake_is_no_round_trip_of_the_question_behind_it() {
+    let other = "handshake\n +5 C 100\n +0 S ack\n +1 S 200\n +0 C ack";
+    let text = "@2000 C syn #syn
+         syn+0 S syn late=160 #first
+         first+0 C ack
+         first+4 C 661 late=700 #hello
+         hello+0 S ack
+         hello+0 S 1288 #answer
+         answer+0 C ack";
+    let hosts = [Endpoint { port: 40_001, ..CLIENT }, SERVER];
+    let logs = [log(other).rtt(ms(200)), log(text).rtt(ms(200)).between(hosts)];
+    let seen = merged(&logs, End::Client);
+    let late = &seen.report.connections[1];
+    let lines = |n: usize| -> Vec<(Cause, Duration, Confidence)> {
+        late.exchanges[n].bill.iter().map(|line| (line.cause, line.ns, line.confidence)).collect()
+    };
+    assert_eq!(lines(0), [(Cause::Handshake, ms(200), Likely), (Cause::Queueing, ms(160), Likely)], "{seen}");
+    let way = lines(1).into_iter().find(|line| line.0 == Cause::RoundTrip);
+    assert_eq!(way, Some((Cause::RoundTrip, ms(200), Likely)), "{seen}");
+    let stood = lines(1).into_iter().find(|line| line.0 == Cause::Queueing).expect("a queue");
+    assert!(stood.1 >= ms(160) && stood.2 == Possible, "{seen}");
+}
+
+/// A handshake takes 300 ms, and the question is acknowledged after 300, or after 800: then no second round trip says that the way is as long.
+#[test]
+fn a_long_way_is_certain_once_a_second_round_trip_is_as_long() {
+    for (late, sure) in [(0, Certain), (500, Likely)] {
+        let text = format!(
+            "handshake\n +5 C 100 late={late} #asked\n asked+0 S ack\n asked+30 S 200\n +0 C ack\n +5 C 100 late={late} #next\n next+0 S ack\n next+30 S 200\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(300)).without_timestamps().seen_at(End::Client);
+        assert_eq!(seen.exchange(1).of(Cause::RoundTrip).confidence, sure, "{seen}");
         assert_eq!(seen.setup().of(Cause::Handshake).confidence, sure, "{seen}");
     }
 }
