@@ -269,18 +269,17 @@ impl Connection {
         };
         self.shown[from] |= shown;
         if let Some(rtt) = rtt {
-            if let Some((setup, known)) = self.setup.as_mut().zip(self.tap_rtt[from].get())
-                && from == SERVER
-            {
-                setup.on_round_trip(rtt, known);
-            }
             if !self.shown[from] && segment.seq_len() == 0 {
                 self.bare[from] = self.bare[from].min(rtt);
             }
             // The first of all that comes with data or FIN may have waited for these: the handshake's own may be missing.
             let waited = rtt >= DISTANCE_MAX && segment.seq_len() > 0 && !answers_at_once;
             if self.tap_rtt[from].is_some() || !waited {
+                let known = self.tap_rtt[from].is_some();
                 self.on_round_trip(rtt, from);
+                if let Some(setup) = self.setup.as_mut().filter(|_| known && from == SERVER) {
+                    setup.on_round_trip(rtt, self.tap_rtt[from].known());
+                }
             }
         }
         self.weigh_copies(segment, from, spurious);

@@ -408,8 +408,9 @@ impl Connection {
         let server = if behind { (Duration::ZERO, false) } else { (server, !self.is_ambiguous()) };
         let late = self.opened_late(setup, server.0);
         let (client, mut sure) = round_trip::to_client(&pair);
-        // Nothing else shows so long a way, or who answered the SYN stands further away than who speaks for him since.
-        if self.is_unproven() || self.answers.is_of_another() {
+        // Nothing else shows so long a way, or who answered the SYN stands further away than who speaks for him since, or answers bound it.
+        let bounded = setup.opened().is_some_and(|took| self.answers.came_sooner(took));
+        if self.is_unproven() || self.answers.is_of_another() || bounded {
             sure = sure.min(Confidence::Likely);
         }
         handshake::bill((setup, reset, late), (client, sure), server, stood, &mut account);

@@ -61,8 +61,12 @@ impl Connection {
         took: Duration,
         way: Duration,
     ) -> Option<(Duration, Confidence)> {
-        // Who is nearer acknowledges for another: nothing says how long the way to that is.
+        // Who is nearer acknowledges for another: nothing but his answers says how long the way to that is.
         let proxied = self.beyond().is_some() || self.may_be_behind();
+        let behind = (took - self.answers.farthest()).at_least_zero();
+        if proxied && behind >= RTO_MIN.max(took.divided_by(2)) {
+            return Some((behind, Confidence::Possible));
+        }
         let least = handshake::least_queue;
         let above = |way: Duration| Some(took - way).filter(|above| *above >= least(way) && !proxied);
         let (at, _) = setup.last_syn_ack()?;

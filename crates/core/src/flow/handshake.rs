@@ -303,12 +303,13 @@ impl Setup {
         self.opened().is_some_and(unproven)
     }
 
-    /// Something of the client's was acknowledged after `rtt`, where the way to the server and back is `known` to be that long. What takes much
-    /// longer than that and a timer of acknowledgements, or is never seen, says nothing of how long it is.
+    /// Something of the client's was acknowledged after `rtt`, and the way to the server and back is `known` to be that long since. What takes much
+    /// longer than that and a timer of acknowledgements says nothing of how long it is, nor does a box's word that came much sooner.
     #[inline]
     pub(crate) fn on_round_trip(&mut self, rtt: Duration, known: Duration) {
         let asked = self.opened().is_some_and(|took| took >= ONCE_MAX);
-        self.is_confirmed |= asked && rtt - known <= CONFIRMED_WITHIN.max(known.divided_by(CONFIRMED_SHARE));
+        let alike = (rtt - known).max(known - rtt) <= CONFIRMED_WITHIN.max(known.divided_by(CONFIRMED_SHARE));
+        self.is_confirmed |= asked && alike;
     }
 
     /// Whether of several SYNs nobody knows which one was answered, and of `acked_bare` acknowledgements without data none but the SYN-ACK shows

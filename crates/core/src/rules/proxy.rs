@@ -49,6 +49,8 @@ pub(crate) const FORM: Form = Form::Proxy;
 pub(crate) struct Answers {
     /// The quickest one, behind the question's last byte.
     quickest: Duration,
+    /// The first one.
+    first: Duration,
     count: u8,
     /// Whoever speaks for the server is nearer than its SYN-ACK was.
     pub taken_over: bool,
@@ -58,7 +60,7 @@ pub(crate) struct Answers {
 
 impl Default for Answers {
     fn default() -> Self {
-        Self { quickest: Duration::MAX, count: 0, taken_over: false, stale: false }
+        Self { quickest: Duration::MAX, first: Duration::MAX, count: 0, taken_over: false, stale: false }
     }
 }
 
@@ -68,9 +70,22 @@ impl Answers {
         self.taken_over && self.stale
     }
 
+    /// How far away at most is who answers, whoever acknowledges for him: what comes later may have been let go by something earlier.
+    pub(crate) fn farthest(self) -> Duration {
+        self.first
+    }
+
+    /// Whether an answer came in half the time that a handshake `took`.
+    pub(crate) fn came_sooner(self, took: Duration) -> bool {
+        took - self.quickest >= took.divided_by(2)
+    }
+
     /// An answer came so long behind its question.
     pub(crate) fn on_answer(&mut self, wait: Duration) {
         self.quickest = self.quickest.min(wait);
+        if self.count == 0 {
+            self.first = wait;
+        }
         self.count = self.count.saturating_add(1);
     }
 

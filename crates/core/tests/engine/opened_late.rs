@@ -150,3 +150,22 @@ fn a_long_way_is_certain_once_a_second_round_trip_is_as_long() {
         assert_eq!(seen.setup().of(Cause::Handshake).confidence, sure, "{seen}");
     }
 }
+
+/// A host in between acknowledges at once, and takes 514 ms to open a connection of which the answers come through it in 3 ms (frames 29 to 38 of a
+/// machine's behind a translation of addresses): so long is not the way.
+#[test]
+fn answers_show_how_long_the_way_behind_a_host_in_between_is_at_most() {
+    // Of what comes behind an answer as late as the handshake nobody knows what let it go.
+    for (first, answer, way, stood) in
+        [(3.0, 3.0, 3.0, 511.0), (514.0, 514.0, 514.0, 0.0), (514.0, 21.0, 514.0, 0.0)]
+    {
+        let asks = |wait: f64| format!("+5 C 40 #asked\n asked+0 S ack #box\n box+{wait} S 60\n +0 C ack\n");
+        let text = format!("@0 C syn\n @514 S syn\n +0 C ack\n {}{}", asks(first), asks(answer).repeat(3));
+        let seen = log(text).rtt(Duration::ZERO).without_timestamps().seen_at(End::Client);
+        let (handshake, queue, _) = parts(seen.setup().exchange);
+        assert!((handshake - ms(way)).max(ms(way) - handshake) <= ms(0.5), "{seen}");
+        assert!((queue - ms(stood)).max(ms(stood) - queue) <= ms(0.5), "{seen}");
+        let doubtful = seen.setup().exchange.bill.iter().all(|line| line.confidence <= Likely);
+        assert!(doubtful == (answer < 500.0), "{seen}");
+    }
+}
