@@ -200,6 +200,15 @@ impl Setup {
         self.syn_ack.0.get().map(|at| (at, self.syn_ack.1))
     }
 
+    /// The last one that the client waited for: whoever never takes any does not wait for its copies.
+    #[inline]
+    pub(crate) fn awaited_syn_ack(&self) -> Option<(Instant, u64)> {
+        match &self.rare {
+            Some(rare) if !self.done => rare.first_syn_ack.0.get().map(|at| (at, rare.first_syn_ack.1)),
+            _ => self.last_syn_ack(),
+        }
+    }
+
     /// The same, where there was one SYN and one SYN-ACK, and data waited for these.
     #[inline]
     pub(crate) fn only_syn_ack(&self) -> Option<(Instant, u64)> {
@@ -331,11 +340,14 @@ impl Setup {
     }
 
     /// Whether the client had stopped asking when the answer came: it did not repeat its SYN (1 s by RFC 6298, 3 s before) and never
-    /// took the answer. Nor does who takes neither of two answers wait for the second.
+    /// took the answer. Nor does who takes neither of two answers wait for the second, nor one that asks once for what comes behind its timer.
     pub(crate) fn is_given_up(&self) -> bool {
         let answered = self.last_syn_ack().filter(|_| !self.done);
-        let takes_none = self.syn_count() == 1 && self.syn_ack_count() > 1;
-        answered.is_some_and(|(at, _)| takes_none || at - self.last_syn().0 >= GIVEN_UP_AFTER)
+        let once = self.syn_count() == 1;
+        answered.is_some_and(|(at, _)| {
+            let late = at - self.last_syn().0;
+            once && (self.syn_ack_count() > 1 || late >= SYN_ACK_TIMER) || late >= GIVEN_UP_AFTER
+        })
     }
 
     /// Whether a SYN at `at` is no copy of those before: no timer of theirs, which doubles at most, runs for so long. Their program has

@@ -57,11 +57,28 @@ pub(crate) fn is_of_copy(setup: &Setup, way: Duration) -> bool {
 /// server's timers after that SYN, or a round trip after the last one. Sooner, and at other times, it is the first one, and nothing was lost.
 fn is_repeated(setup: &Setup, syn_ack_at: Instant, server: Duration) -> bool {
     let excess = syn_ack_at - setup.first_syn.0 - server;
-    let near = |when: Duration| (excess - when).max(when - excess) <= SYN_TIMER_PLAY;
+    let again = setup.last_syn().0 - setup.first_syn.0;
+    excess >= LOST_AFTER && (near(excess, again) || is_of_server_timer(excess))
+}
+
+fn near(excess: Duration, when: Duration) -> bool {
+    (excess - when).max(when - excess) <= SYN_TIMER_PLAY
+}
+
+/// Whether a server sends its SYN-ACK again as long behind the first one.
+fn is_of_server_timer(excess: Duration) -> bool {
     // Each further timer is twice as long (RFC 6298, 5.5).
     let timers = |copies: i64| SYN_TIMERS.map(|timer| timer.times((1 << copies) - 1));
-    let mut timers = (1..=3).flat_map(timers);
-    excess >= LOST_AFTER && (near(setup.last_syn().0 - setup.first_syn.0) || timers.any(near))
+    (1..=3).flat_map(timers).any(|timer| near(excess, timer))
+}
+
+/// What a SYN-ACK that echoes the first of several SYNs stood on the path, where no timer of its server's but the last SYN may have had it sent again:
+/// what lies above the way behind that, of the `excess` above it in all.
+#[cold]
+fn stood_behind_the_last(setup: &Setup, excess: Duration) -> Duration {
+    let above = excess - (setup.last_syn().0 - setup.first_syn.0);
+    let stood = setup.is_first_answered() && !is_of_server_timer(excess) && above >= QUEUED_MIN;
+    if stood { above } else { Duration::ZERO }
 }
 
 /// How sure it is that a host's timer sent the copies: none is so short that a path or a capture makes two of one packet in less.
@@ -81,7 +98,14 @@ fn bill_syns(setup: &Setup, reset: Option<(Instant, u64)>, account: &mut Account
     let (until, packet) = late.unwrap_or(setup.last_syn());
     let waited = until - setup.first_syn.0;
     // The SYN-ACK is missing from the capture, and with it what would show whether the path lost a SYN or its host dropped it.
-    let most = if setup.done { Confidence::Likely } else { Confidence::Certain };
+    // What goes out sooner than any timer of SYNs did for another reason: it was refused, or its program began anew.
+    let soon_again =
+        setup.last_syn().0 - setup.first_syn.0 < LOST_AFTER.times(i64::from(setup.syn_count()) - 1);
+    let most = match setup.done {
+        _ if soon_again => Confidence::Possible,
+        true => Confidence::Likely,
+        false => Confidence::Certain,
+    };
     let charge = Charge::new(Cause::SynRetransmit, Side::Client, waited, surest(waited).min(most));
     account.charge(&charge.evidence(setup.first_syn.1, packet).detail(detail));
     if let Some((at, packet)) = soon {
@@ -97,7 +121,7 @@ fn lost(setup: &Setup, excess: Duration, server: Duration, client: Duration) -> 
     // trip is known.
     let shown = setup.answered().map_or(Duration::ZERO, |at| at - setup.first_syn.0);
     let repeats = setup.syn_count() > 1 || setup.syn_ack_count() > 1;
-    let syn_ack_at = setup.last_syn_ack().map_or(setup.first_syn.0, |(at, _)| at);
+    let syn_ack_at = setup.awaited_syn_ack().map_or(setup.first_syn.0, |(at, _)| at);
     let repeated = setup.first_syn_ack().map_or(Duration::ZERO, |at| syn_ack_at - at);
     let lost = shown.max(repeated).max(excess);
     let sure = if repeats { surest(lost) } else { Confidence::Likely };
@@ -110,7 +134,9 @@ fn lost(setup: &Setup, excess: Duration, server: Duration, client: Duration) -> 
     let form = if setup.syn_count() > 1 && shown.is_positive() { Form::Syn } else { Form::SynAck };
     // Whether the path lost a SYN or its host dropped it, only a capture beside that host can tell.
     let untold = setup.answered().is_none() && setup.syn_count() > 1;
-    let sure = if form == Form::Syn || untold { sure.min(Confidence::Likely) } else { sure };
+    // Nor is it told whether the SYN-ACK that echoes the first one was lost, and sent again behind the second, or stood.
+    let doubtful = form == Form::Syn || untold || setup.is_first_answered();
+    let sure = if doubtful { sure.min(Confidence::Likely) } else { sure };
     let detail = Detail {
         retransmits: Some(
             setup.syn_count().saturating_sub(1).max(setup.syn_ack_count().saturating_sub(1)).max(1),
@@ -152,7 +178,9 @@ pub(crate) fn bill(
     account: &mut Account,
 ) {
     account.clear();
-    let Some((syn_ack_at, syn_ack)) = setup.last_syn_ack() else { return bill_syns(setup, reset, account) };
+    let Some((syn_ack_at, syn_ack)) = setup.awaited_syn_ack() else {
+        return bill_syns(setup, reset, account);
+    };
     // The client took it before it had the copy: until then it, or what acknowledges it, stood on the way between.
     let stood_behind = setup.taken_after().map_or(Duration::ZERO, |after| (after - client).at_least_zero());
     let waited = syn_ack_at - setup.first_syn.0 + client + stood_behind;
@@ -176,7 +204,11 @@ pub(crate) fn bill(
         let late = Charge::new(Cause::Queueing, Side::Client, excess, sure);
         split.take(late.evidence(setup.first_syn.1, syn_ack));
     } else if repeats && !stood_all || excess >= LOST_AFTER {
-        split.take(lost(setup, excess, server, client));
+        let lost = lost(setup, excess, server, client);
+        let stood = if server.is_positive() { stood_behind_the_last(setup, excess) } else { Duration::ZERO };
+        split.take(Charge { ns: lost.ns - stood, ..lost });
+        let late = Charge::new(Cause::Queueing, Side::Client, stood, Confidence::Possible);
+        split.take(late.evidence(setup.last_syn().1, syn_ack));
     } else if let Some((late, sure)) = late {
         let late = Charge::new(Cause::Queueing, Side::Client, late, sure);
         split.take(late.evidence(setup.first_syn.1, syn_ack));

@@ -169,3 +169,33 @@ fn answers_show_how_long_the_way_behind_a_host_in_between_is_at_most() {
         assert!(doubtful == (answer < 500.0), "{seen}");
     }
 }
+
+/// The SYN-ACK comes 358 ms behind the second SYN, which left after 1,029, on a way of 254, and echoes the first one (frames 2365 to 2369 of a browser's
+/// connection): no timer of its server's runs for 1,133 ms. One of 1 s does.
+#[test]
+fn a_syn_ack_that_echoes_the_first_syn_is_no_timers_beyond_the_last_one() {
+    for (late, lost, stood) in [(1_133, 1_029, 104), (1_030, 1_030, 0)] {
+        let text = format!(
+            "@0 C syn #syn
+             syn+0 S syn late={late} #first
+             @1029 C syn lost
+             first+0 C ack
+             +5 C 100 #asked
+             asked+0 S ack
+             asked+10 S 200
+             +0 C ack
+             +5 C 100 #next
+             next+0 S ack
+             next+10 S 200
+             +0 C ack"
+        );
+        let seen = log(text).rtt(ms(254)).seen_at(End::Client);
+        let setup = seen.setup();
+        let copies = setup.of(Cause::SynRetransmit);
+        let off = (copies.ns - ms(lost)).max(ms(lost) - copies.ns);
+        assert!(off <= ms(1) && copies.confidence == Likely, "{seen}");
+        let (_, queue, sure) = parts(setup.exchange);
+        assert!((queue - ms(stood)).max(ms(stood) - queue) <= ms(1), "{seen}");
+        assert_eq!(sure, (stood > 0).then_some(Possible), "{seen}");
+    }
+}

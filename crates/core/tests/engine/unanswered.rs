@@ -1,6 +1,6 @@
 //! Connections that never come about: a server that is down, a full queue, a firewall.
 
-use tcpwhy_core::report::{Kind, Report, TotalLine};
+use tcpwhy_core::report::{Confidence, Kind, Report, TotalLine};
 use tcpwhy_core::{Analysis, Cause, Form, Listing, Options, Side};
 use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, Segment, Seq, TcpOptions};
 
@@ -267,4 +267,42 @@ fn a_program_that_repeats_its_line_each_second_is_not_waited_for() {
         let seen = Seen::of(segments, "the client, midway");
         assert_eq!(seen.spent(Cause::SenderThink, Side::Server) > ms(1_000), waited, "{next}: {seen}");
     }
+}
+
+/// The client's packets alone are captured: five SYNs 455 ms apart, as a program sends that is refused each time, or begins anew.
+#[test]
+fn syns_that_come_sooner_than_a_timer_may_have_been_refused() {
+    for (apart, sure) in [(455, Confidence::Possible), (1_000, Confidence::Certain)] {
+        let syns: Vec<_> = (0..5).map(|n| (CLIENT, n * apart, Flags::SYN)).collect();
+        let report = report(&syns);
+        let line = &report.connections[0].exchanges[0].bill[0];
+        let expected = (Cause::SynRetransmit, Duration::from_millis(4 * apart), sure);
+        assert_eq!((line.cause, line.ns, line.confidence), expected, "{report:#?}");
+    }
+}
+
+/// The only SYN-ACK comes after 1,047 ms, and is refused: who had not given up would have asked again after a second (frames 14 to 71 of a scanner's).
+#[test]
+fn who_does_not_ask_again_and_takes_no_late_answer_waits_for_none() {
+    for (late, billed) in [(1_047, 0), (200, 1)] {
+        let report = report(&[
+            (CLIENT, 0, Flags::SYN),
+            (SERVER, late, Flags::SYN | Flags::ACK),
+            (CLIENT, late, Flags::RST),
+        ]);
+        assert_eq!(report.bill.len(), billed, "{report:#?}");
+    }
+}
+
+/// The second SYN is answered, and the client never takes the answer, which its server sends again 2 s later (frames 4716 to 5500 of a telephone's).
+#[test]
+fn who_never_takes_a_syn_ack_does_not_wait_for_its_copy() {
+    let report = report(&[
+        (CLIENT, 0, Flags::SYN),
+        (CLIENT, 1_001, Flags::SYN),
+        (SERVER, 2_067, Flags::SYN | Flags::ACK),
+        (SERVER, 4_056, Flags::SYN | Flags::ACK),
+    ]);
+    let ns: Duration = report.bill.iter().map(|line| line.ns).sum();
+    assert_eq!(ns, Duration::from_millis(2_067), "{report:#?}");
 }
