@@ -71,6 +71,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // A probe may find that nothing was lost, and the D-SACK that says so is not in the capture.
     let confidence =
         if form == Form::TailProbe && wait.flow.options_cut { Confidence::Possible } else { confidence };
+    // Of one that takes new bytes with it none says so of all.
+    let confidence = if form == Form::NewDataProbe { Confidence::Possible } else { confidence };
     // Nor does every host say so (RFC 2883): Linux does, and has time stamps.
     let silent = form == Form::TailProbe && !wait.flow.timestamps;
     let confidence = if silent { confidence.min(Confidence::Likely) } else { confidence };

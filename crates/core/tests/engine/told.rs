@@ -155,3 +155,23 @@ fn when_was_written_what_goes_out_with_a_copy_is_not_known() {
         pauses.iter().filter(|line| line.ns >= ms(800)).map(|line| line.confidence).collect();
     assert_eq!(pauses, [Possible; 2], "{seen}");
 }
+
+/// The same after 427 ms on a path of 300: what a probe sends again finds a loss or none, and where it takes new bytes with it, no D-SACK says later which (frames 1985 to
+/// 2009 of the same browser's).
+#[test]
+fn what_a_probe_with_new_bytes_repeats_may_have_arrived() {
+    let text = "handshake
+         +5 C 100
+         +1 S 200
+         +0 C ack
+         +20 C 400 late=1100 #q
+         q+427 C 100..722 late=1700 #again
+         q+0 S ack
+         again+0 S ack
+         again+133 S 407
+         +0 C ack";
+    let seen = log(text).rtt(ms(300)).without_timestamps().seen_at(End::Client);
+    let losses = seen.lines(Cause::Loss, Side::Path);
+    assert!(losses.iter().any(|line| line.ns >= ms(400)), "{seen}");
+    assert!(losses.iter().all(|line| line.confidence == Possible), "{seen}");
+}
