@@ -86,7 +86,8 @@ impl Connection {
     fn charge_until_given_up(&self, open: &mut Open) {
         let reset = self.flows[CLIENT].fin.is_none();
         let gave_up = self.roles.closed_at[CLIENT].get().filter(|_| reset || self.has_given_up(open));
-        if let Some(closed_at) = self.roles.closed_at[SERVER].get().or(gave_up) {
+        // Whoever closes first ends the wait: what becomes of the rest nobody waits for.
+        if let Some(closed_at) = self.roles.closed_at[SERVER].get().into_iter().chain(gave_up).min() {
             self.charge_unheard_of(open, closed_at);
         }
     }

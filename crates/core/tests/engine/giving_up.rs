@@ -314,3 +314,18 @@ fn what_a_nat_acknowledges_is_as_far_away_where_nobody_takes_the_answer() {
     let way = bill.of(Cause::RoundTrip);
     assert!(way.ns >= ms(324) && bill.ns(Cause::ServerThink, Server) <= ms(4), "{seen}");
 }
+
+/// A client closes three seconds behind a question that never arrives, and its server, which has heard nothing but that, 19 s later (frames 1090 to 2020 of a browser's, whose way up
+/// is dead): it was waited for until the first of them.
+#[test]
+fn a_question_that_never_arrives_is_waited_for_until_the_first_end_closes() {
+    let copies = "@70 C 166 lost\n @1277 C 0..166 lost\n @2487 C 0..166 lost";
+    for (closing, waited) in
+        [("@3070 C fin lost\n @5610 C 0..166 fin lost", 3_000.0), ("@5610 C 0..166 lost", 22_200.0)]
+    {
+        let text = format!("handshake\n {copies}\n {closing}\n @22240 S fin\n +0 C ack");
+        let seen = log(text).rtt(ms(60)).seen_at(End::Client);
+        let timers: Duration = seen.lines(Cause::Rto, Path).iter().map(|line| line.ns).sum();
+        assert!(timers >= ms(waited - 70.0) && timers <= ms(waited + 70.0), "{closing}: {timers}: {seen}");
+    }
+}
