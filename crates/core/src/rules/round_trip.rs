@@ -160,7 +160,7 @@ pub(crate) fn to_client(pair: &Pair<'_>) -> (Duration, Confidence) {
 }
 
 /// Whether a round trip is as long as a timer of delayed acknowledgements and its tick: 40 and 200 ms (TCP_DELACK_MIN and TCP_DELACK_MAX,
-/// include/net/tcp.h), 100 ms (BSD), 200 ms (Windows).
+/// include/net/tcp.h), 100 ms (BSD), 200 ms (Windows), of which newer versions take 40 ms and a tick of 15.6 ms (DelayedAckTimeout of Get-NetTCPSetting).
 fn is_timers(rtt: Duration) -> bool {
-    [36..50, 95..112, 190..216].iter().any(|range| range.contains(&(rtt.as_nanos() / 1_000_000)))
+    [36..57, 95..112, 190..216].iter().any(|range| range.contains(&(rtt.as_nanos() / 1_000_000)))
 }

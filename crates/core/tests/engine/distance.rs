@@ -114,15 +114,18 @@ fn a_held_back_acknowledgement_in_the_place_of_the_third_packet_is_likely_at_mos
     }
 }
 
-/// A client of which only its timer's acknowledgements are seen: 40 ms, or a way of 40 ms.
+/// A client of which only its timer's acknowledgements are seen: 40 ms, or a way of 40 ms; or 51.5 ms, as a host of Windows takes (frames 145 to 148 of a loudspeaker's).
 #[test]
 fn a_way_as_long_as_a_timer_is_no_more_than_possible() {
-    let talk = log("handshake".to_owned() + &"\n +150 C 100\n +40 S ack\n +80 S 200\n +40 C ack".repeat(30));
-    let seen = Seen::of(midway(&talk.rtt(ms(0.2)), End::Client, [64; 2]), "the client, midway");
-    for exchange in seen.connection().exchanges.iter().skip(1) {
-        assert!(exchange.elapsed <= ms(121), "{seen}");
-        assert_eq!(sure_of(exchange, Cause::RoundTrip), Possible, "{seen}");
-        assert!(of(exchange, Cause::ServerThink) >= ms(79), "{seen}");
+    for timer in [40.0, 51.5] {
+        let turn = format!("\n +150 C 100\n +40 S ack\n +80 S 200\n +{timer} C ack");
+        let talk = log("handshake".to_owned() + &turn.repeat(30));
+        let seen = Seen::of(midway(&talk.rtt(ms(0.2)), End::Client, [64; 2]), "the client, midway");
+        for exchange in seen.connection().exchanges.iter().skip(1) {
+            assert!(exchange.elapsed <= ms(121), "{seen}");
+            assert_eq!(sure_of(exchange, Cause::RoundTrip), Possible, "{seen}");
+            assert!(of(exchange, Cause::ServerThink) >= ms(79), "{seen}");
+        }
     }
 }
 
