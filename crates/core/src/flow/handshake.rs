@@ -33,6 +33,7 @@ const UNPROVEN: i64 = 2;
 const UNPROVEN_BY: Duration = Duration::from_millis(1);
 
 /// The handshake of one connection. Most are one SYN and one SYN-ACK.
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Setup {
     pub first_syn: (Instant, u64),
