@@ -281,6 +281,9 @@ impl Connection {
                     setup.on_round_trip(rtt, self.tap_rtt[from].known());
                 }
             }
+            if from == SERVER && self.beyond().is_some() {
+                self.answers.one_clock |= self.was_opened_late();
+            }
         }
         self.weigh_copies(segment, from, spurious);
         if segment.payload_len == 0

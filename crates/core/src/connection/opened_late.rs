@@ -11,7 +11,7 @@ use crate::estimate::maybe::Maybe;
 use crate::estimate::rto::RtoEstimator;
 use crate::flow::ends::SERVER;
 use crate::flow::handshake::Setup;
-use crate::rules::handshake;
+use crate::rules::{handshake, late_answer};
 use crate::words::limits::RTO_MIN;
 use crate::words::report::Confidence;
 
@@ -91,6 +91,19 @@ impl Connection {
         let soon = self.now - at < TOLD_WITHIN.times(2) && clock.began() == Some(at) && clock.is_rated();
         let late = clock.base().filter(|_| soon).map(|base| -base - clock.tick());
         late.filter(|late| late.is_positive() && !self.is_on_one_host())
+    }
+
+    /// Whether the SYN-ACK was later than what its host has sent since by just so much more than the way that this shows: two clocks measure the same, and one host
+    /// has sent both.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn was_opened_late(&self) -> bool {
+        let Some((setup, near)) = self.setup.as_ref().zip(self.tap_rtt[SERVER].get()) else { return false };
+        let clock = &self.flows[SERVER].clock;
+        let at = setup.last_syn_ack().map(|(at, _)| at);
+        let late = clock.base().filter(|_| at.is_some() && clock.began() == at).map(|base| -base);
+        let agrees = |(took, late): (Duration, _)| late_answer::agree(took - near, late, clock.tick());
+        setup.opened().zip(late).is_some_and(agrees)
     }
 
     /// What took a SYN's timer longer than a handshake between these hosts does was answered by a copy: the way is as long as there.

@@ -56,7 +56,7 @@ fn as_late_as_waited(
 }
 
 /// Whether what the one clock measures and what the other one does is the same, and not by chance.
-fn agree(left: Duration, late: Duration, tick: Duration) -> bool {
+pub(crate) fn agree(left: Duration, late: Duration, tick: Duration) -> bool {
     let apart = (left - late).max(late - left);
     left >= tick.times(AGREE_TICKS) && apart <= tick.times(2) + left.divided_by(AGREE_SHARE)
 }

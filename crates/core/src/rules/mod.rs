@@ -14,7 +14,7 @@ mod delayed_ack_cwnd;
 pub(crate) mod drain;
 pub(crate) mod ended;
 pub(crate) mod handshake;
-mod late_answer;
+pub(crate) mod late_answer;
 pub(crate) mod late_start;
 mod link_share;
 pub(crate) mod nagle;

@@ -4,7 +4,7 @@
 //! what comes from a public address to a private one, or the server's packets come over fewer hops than its SYN-ACK did; four times, where an
 //! answer took about as long as the handshake), and no answer sooner than it. It is likely where a host must stand in between, or where
 //! acknowledgements alone show it and answers take about as long.
-//! Refuted by: one answer that comes sooner (the handshake had waited for ARP, or for a radio); where a host must stand in between, the way behind it
+//! Refuted by: one answer that comes sooner (the handshake had waited for ARP, or for a radio); stamps by which the SYN-ACK was as much later; where a host must stand in between, the way behind it
 //! is as short as that.
 //! Source: RFC 3135 (PEPs); observed of VirtualBox, QEMU (slirp) and Docker Desktop, which take a connection only once their
 //! own to the server is open.
@@ -56,11 +56,20 @@ pub(crate) struct Answers {
     pub taken_over: bool,
     /// It acknowledged much sooner, with a stamp of before.
     pub stale: bool,
+    /// ... or with one by which the SYN-ACK was as much later: the same host has sent both.
+    pub one_clock: bool,
 }
 
 impl Default for Answers {
     fn default() -> Self {
-        Self { quickest: Duration::MAX, first: Duration::MAX, count: 0, taken_over: false, stale: false }
+        Self {
+            quickest: Duration::MAX,
+            first: Duration::MAX,
+            count: 0,
+            taken_over: false,
+            stale: false,
+            one_clock: false,
+        }
     }
 }
 
@@ -109,7 +118,7 @@ impl Answers {
         // Behind a host that must be there the way is as short as the quickest answer, however long opening took.
         let opened = if between { opened.min(self.quickest) } else { opened };
         let least = if between { BEHIND_MIN.max(near.times(NEARER_BETWEEN)) } else { OPENED_MIN };
-        if opened < least || !between && self.refute(opened) {
+        if opened < least || !between && (self.one_clock || self.refute(opened)) {
             return None;
         }
         let clear = between || opened >= near.times(NEARER);

@@ -370,3 +370,16 @@ fn what_the_servers_clock_leaves_of_a_late_acknowledgement_is_possibly_the_way()
     assert!(own.ns >= ms(126) && own.ns <= ms(169) && own.confidence == Likely, "{seen}");
     assert!(way.ns <= ms(45) && way.confidence == Possible, "{seen}");
 }
+
+/// A SYN-ACK stands on its way for 67 ms, as its stamp and the next acknowledgement's say, which comes after 14; the answer is 61 ms behind that by its server's clock, and 29
+/// late itself (frames 222 to 259 of a browser's): no host in between has acknowledged.
+#[test]
+fn whose_syn_ack_was_late_by_the_same_clock_acknowledges_itself() {
+    let text =
+        "@0 C syn\n +0 S syn late=66.7\n +0 C ack\n +1 C 427 #q\n q+0 S ack\n q+61 S 1102 late=29\n +0 C ack";
+    let seen = log(text).rtt(ms(13.9)).seen_at(End::Client);
+    let bill = seen.exchange(1);
+    assert!(bill.ns(Cause::RoundTrip, Path) <= ms(15), "{seen}");
+    let own = bill.of(Cause::ServerThink);
+    assert!(own.ns >= ms(58) && own.ns <= ms(63), "{seen}");
+}
