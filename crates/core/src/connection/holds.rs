@@ -58,7 +58,7 @@ impl Connection {
     }
 
     /// How long the first message of a segment that nobody asked for had been written when the acknowledgement came for which Nagle's algorithm and a timer had held it (RFC 896;
-    /// RFC 1122, 4.2.3.2).
+    /// RFC 1122, 4.2.3.2). A question is held as well behind what served the protocol alone: that of SSH's key exchange behind the lists of both ends, which cross (RFC 4253, 7.1).
     pub(super) fn held_before(
         &self,
         mark: &Mark,
@@ -66,8 +66,10 @@ impl Connection {
         segment: &Segment,
         from: usize,
     ) -> Duration {
-        let unasked = expects == Expects::Nothing && mark.seq == segment.seq;
-        let waits = self.talk.as_deref().map(|talk| &talk.waits[from]).filter(|_| unasked);
+        let talk = self.talk.as_deref().filter(|_| mark.seq == segment.seq);
+        let begins = |talk: &&Talk| talk.asked.iter().all(|ask| ask.asker != from);
+        let waits =
+            talk.filter(|talk| expects == Expects::Nothing || begins(talk)).map(|talk| &talk.waits[from]);
         let held = waits.map_or(Duration::ZERO, |waits| waits.held_until(self.now, Cause::NagleDelayedAck));
         // Waits in a row are kept as one: no more of it than since what was sent before.
         held.min(self.flows[from].last_data.map_or(Duration::ZERO, |last| last.spacing))

@@ -2,7 +2,7 @@
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::Server;
+use tcpwhy_core::cause::Side::{Client, Server};
 use tcpwhy_core::report::Confidence::Possible;
 
 use crate::packet_log::{End, log, ms, settled};
@@ -109,4 +109,22 @@ fn what_nobody_asks_for_was_held_behind_a_late_acknowledgement_all_the_same() {
         assert_eq!(held.len(), 3, "{seen}");
         assert!(held.iter().all(|&ns| ns >= ms(190) && ns <= ms(195)), "{held:?}: {seen}");
     });
+}
+
+/// Both ends of SSH name what they can (RFC 4253, 7.1), and the client begins the key exchange in a second write, which Nagle's algorithm holds until its server acknowledges the list by a
+/// timer (frames 75 to 80 of a laboratory's). Behind a list that is acknowledged at once nothing is held, and a client that takes its time afterwards pauses.
+#[test]
+fn a_key_exchange_is_held_behind_its_clients_list() {
+    for (acked, paused, held) in [(41.2, 0.05, true), (0.0, 0.05, false), (0.0, 41.2, false)] {
+        let text = format!(
+            "handshake\n +4 S 40 greets\n +14 C 33 greets #version\n version+0 S ack\n version+1 S 672 serves #list\n list+8 C 1000 serves #own
+             own+{acked} S ack\n +{paused} C 48 asks #dh\n dh+0.2 S ack\n dh+5 S 208 answers\n +40 C ack"
+        );
+        log(text).rtt(ms(0.6)).both_ends(|seen| {
+            let lines = seen.lines(Cause::NagleDelayedAck, Client);
+            let ns = lines.iter().map(|line| line.ns).max();
+            assert_eq!(ns.is_some_and(|ns| ns >= ms(41) && ns <= ms(42.5)), held, "{acked} {paused}: {seen}");
+            assert!(held || lines.is_empty(), "{acked} {paused}: {seen}");
+        });
+    }
 }
