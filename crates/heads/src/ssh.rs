@@ -13,6 +13,8 @@ const PACKET_LEN_MAX: u32 = 1 << 18;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Ssh {
     sides: [Place; 2],
+    /// Who has asked in the key exchange: versions are alike, and either side may say its own first.
+    asked: [bool; 2],
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -38,7 +40,6 @@ impl Talk for Ssh {
     }
 
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
-        let role = if side.is_client() { Role::Asks } else { Role::Answers };
         let place = &mut self.sides[side as usize];
         match *place {
             Place::Version => {
@@ -81,10 +82,14 @@ impl Talk for Ssh {
                 if message == NEWKEYS {
                     *place = Place::Encrypted;
                 }
+                // Of all methods in clear the client has the even numbers, and the server the odd ones (RFC 4253, 8; RFC 4419, 5; RFC 5656, 7.1).
+                let asks = message.is_multiple_of(2);
+                self.asked[side as usize] |= kind == "key exchange" && asks;
                 let role = match kind {
-                    "key exchange" => role,
+                    "key exchange" if asks => Role::Asks,
+                    "key exchange" => Role::Answers,
                     // Its first question in cipher goes on behind that, and an old one is held until it is acknowledged (RFC 4253, 7.3).
-                    "NEWKEYS" if side.is_client() => Role::Unknown,
+                    "NEWKEYS" if self.asked[side as usize] => Role::Unknown,
                     _ => Role::Neither,
                 };
                 out.put(Head::whole(role, kind, len));
