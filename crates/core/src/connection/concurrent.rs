@@ -77,7 +77,11 @@ impl Connection {
         if from == SERVER && marks.iter().any(|mark| mark.session && !mark.by_peer) {
             self.frames.on_session();
         }
-        if marks.iter().any(|mark| matches!(mark.role, Role::Lost | Role::Framed)) {
+        let end = segment.seq + segment.payload_len;
+        let ends = |talk: &mut Talk| talk.ends_with(marks, end);
+        if marks.iter().any(|mark| matches!(mark.role, Role::Lost | Role::Framed))
+            && !self.talk.as_deref_mut().is_some_and(ends)
+        {
             self.lose_talk(marks, from, ledger);
             if marks.iter().any(|mark| mark.role == Role::Framed) {
                 self.talk.get_or_insert_default().is_framed = true;
@@ -113,25 +117,10 @@ impl Connection {
             unread.marks.clear(); // behind bytes that never come
         }
         let begin = unread.begin.unwrap_or(segment.seq);
-        unread.marks.extend(marks.iter().filter(|mark| !mark.by_peer && mark.seq.at_or_after(begin)));
+        let own = |mark: &&Mark| !mark.by_peer && mark.role != Role::Lost && mark.seq.at_or_after(begin);
+        unread.marks.extend(marks.iter().filter(own));
         unread.marks.sort_by_key(|mark| mark.seq - begin);
         unread.marks.dedup();
-    }
-
-    /// What comes from now on is not read any more.
-    fn lose_talk(&mut self, marks: &[Mark], from: usize, ledger: &mut Ledger) {
-        self.close_asked(ledger);
-        let mut talk = self.talk.take().unwrap_or_default();
-        if talk.is_concurrent {
-            let paired = if talk.some_are.several { Paired::Guess } else { Paired::Before };
-            self.paired = self.paired.max(paired);
-        }
-        for mark in marks {
-            talk.note_session(mark, if mark.by_peer { 1 - from } else { from });
-        }
-        if talk.session != [None; 2] {
-            self.talk = Some(Box::new(Talk { session: talk.session, ..Talk::default() }));
-        }
     }
 
     /// Whether a finished message set up the session; behind the first one that did not, nothing does.
@@ -244,6 +233,9 @@ impl Connection {
             }
         }
         self.deliver(segment, from, ledger);
+        if self.talk.as_deref().is_some_and(|talk| talk.some_are.ending) {
+            self.lose_talk(&[], from, ledger);
+        }
         self.rung(segment, from, verdict.trigger, Some(&verdict.split), ledger);
     }
 

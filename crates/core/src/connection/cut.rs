@@ -1,15 +1,33 @@
-//! When is one of several answers over, also where its end was not captured?
+//! When is one of several answers over, also where its end was not captured, and what becomes of them where nothing is read any more?
 
 use tcpwhy_wire::Segment;
 
 use super::Connection;
 use super::concurrent::OWN;
 use super::numbered::open;
+use super::talk::Talk;
+use super::turn::Paired;
 use crate::bill::asked::Ask;
 use crate::tally::ledger::Ledger;
 use crate::words::mark::Mark;
 
 impl Connection {
+    /// What comes from now on is not read any more.
+    pub(super) fn lose_talk(&mut self, marks: &[Mark], from: usize, ledger: &mut Ledger) {
+        self.close_asked(ledger);
+        let mut talk = self.talk.take().unwrap_or_default();
+        if talk.is_concurrent {
+            let paired = if talk.some_are.several { Paired::Guess } else { Paired::Before };
+            self.paired = self.paired.max(paired);
+        }
+        for mark in marks {
+            talk.note_session(mark, if mark.by_peer { 1 - from } else { from });
+        }
+        if talk.session != [None; 2] {
+            self.talk = Some(Box::new(Talk { session: talk.session, ..Talk::default() }));
+        }
+    }
+
     /// An acknowledgement came: closes the exchanges whose answers it covers, for nothing of them is sent again.
     #[cold]
     pub(super) fn close_answered(&mut self, ack: &Segment, from: usize, ledger: &mut Ledger) {

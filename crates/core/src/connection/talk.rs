@@ -55,6 +55,8 @@ pub(crate) struct SomeAre {
     pub cut: bool,
     /// They were under way at once.
     pub several: bool,
+    /// Answered whole by the segment at hand, behind which nothing is read.
+    pub ending: bool,
     /// Of either end's questions without an identifier, those before this number have their answers.
     waiting: [u64; 2],
     /// The largest identifier of either end's questions so far: most protocols count them.
@@ -154,6 +156,18 @@ impl Talk {
     /// Whether the last question has a stream of its own that its asker keeps open (RFC 9113, 5.1; streaming calls of gRPC).
     pub(super) fn is_dialogue(&self) -> bool {
         self.pending.is_some_and(|ask| ask.id.is_some() && !ask.is_over)
+    }
+
+    /// Whether a whole answer comes in front of what is not read any more, in the same segment, which ends at `end`.
+    #[cold]
+    pub(super) fn ends_with(&mut self, marks: &[Mark], end: Seq) -> bool {
+        let whole = |mark: &Mark| {
+            let is_over = mark.last && mark.end.is_some_and(|last| last.at_or_before(end));
+            mark.role == Role::Answers && !mark.by_peer && is_over
+        };
+        let framed = marks.iter().any(|mark| mark.role == Role::Framed);
+        self.some_are.ending |= self.is_concurrent && !framed && marks.iter().any(whole);
+        self.some_are.ending
     }
 
     /// Whether `from` is in the middle of an answer whose head does not say how long it is: the last of its chunks (RFC 9112, 7.1) has not

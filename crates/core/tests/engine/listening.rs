@@ -410,3 +410,30 @@ fn a_fatal_alert_is_what_a_hello_had_waited_for() {
         }
     }
 }
+
+/// A server of SSH ends its key exchange and says more in cipher, all in one segment (frame 167 of a host's; RFC 4253, 7.3): its reply, in front of what nobody reads, is the answer.
+#[test]
+fn a_reply_in_front_of_cipher_is_the_answer() {
+    let packet = |len: u8, message: u8| {
+        let mut bytes = vec![0, 0, 0, len, 8, message];
+        bytes.resize(4 + usize::from(len), 0);
+        bytes
+    };
+    let (list, question, reply) = (packet(200, 20), packet(44, 30), packet(188, 31));
+    let version = b"SSH-2.0-x\r\n".to_vec();
+    let client = [version.clone(), list.clone(), question].concat();
+    let server = [version, list, reply, packet(12, 21), vec![0x9d; 84]].concat();
+    let text = "handshake\n +1 C 11\n +1 S 11\n +0.1 S 204\n +0 C ack\n +1 C 204\n +0 S ack\n +5 C 48 #q\n q+30 S 292\n +0 C ack";
+    for end in End::BOTH {
+        let capture = log(text).rtt(ms(20)).capture(end);
+        let report = read_streams(&capture, usize::MAX, |segment| part_of([&client, &server], segment));
+        let exchanges = &report.connections[0].exchanges;
+        let asked = exchanges.iter().find(|exchange| exchange.request_bytes == 48).expect("a question");
+        let thought = billed(asked, Cause::ServerThink, Server);
+        assert_eq!(
+            (asked.kind, thought, asked.reply_bytes),
+            (Kind::Exchange, ms(30), 192),
+            "{end:?}: {exchanges:#?}"
+        );
+    }
+}
