@@ -35,7 +35,6 @@ const UNPROVEN_BY: Duration = Duration::from_millis(1);
 /// The handshake of one connection. Most are one SYN and one SYN-ACK.
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Setup {
     pub first_syn: (Instant, u64),
     /// The last one, once there is one, and its packet.

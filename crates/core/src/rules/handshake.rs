@@ -243,7 +243,11 @@ pub(crate) fn bill(
     } else {
         above = false;
     }
-    for charge in stood.into_iter().take(if above { 1 } else { 2 }).flatten() {
+    let [by_client, by_server] = stood;
+    let by_server = by_server.filter(|_| !above);
+    // Of how much of a way that varies its queue was, the least that is known tells, and that is no more than an estimate.
+    let varies = by_server.is_some();
+    for charge in by_client.into_iter().chain(by_server) {
         split.take(charge.evidence(setup.first_syn.1, syn_ack));
     }
     // Whoever forwards packets may take its time for the first one: what is longer than the path shows to be is not all its way for certain.
@@ -252,7 +256,7 @@ pub(crate) fn bill(
     let untold = repeats && !server.is_positive();
     let most = match split.left() {
         left if untold && left >= LOST_AFTER => Confidence::Possible,
-        _ if repeats || longer => Confidence::Likely,
+        _ if repeats || longer || varies => Confidence::Likely,
         _ => Confidence::Certain,
     };
     let sure = sure_of_client.min(most);
