@@ -203,7 +203,8 @@ impl Connection {
     /// Whether some of the way to an end may have stood in queues for all of the connection, as others know it shorter.
     #[inline]
     pub(super) fn stands(&self, end: usize) -> bool {
-        round_trip::above_least(&self.path_memory, end, self.tap_rtt(end)).is_some()
+        let ways = [self.tap_rtt(CLIENT), self.tap_rtt(SERVER)];
+        round_trip::may_stand(&self.flows, &self.path_memory, end, ways, self.now)
     }
 
     /// Whether whoever asked acknowledges the answer later than any host does that has it (RFC 1122, 4.2.3.2), with the `next` segment, or went on

@@ -9,11 +9,12 @@
 
 use std::ops::RangeInclusive;
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Instant};
 
 use super::pair::Pair;
 use crate::bill::account::Account;
 use crate::bill::charge::Charge;
+use crate::flow::direction::Flow;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::path_memory::PathMemory;
 use crate::words::cause::{Cause, Side};
@@ -23,6 +24,8 @@ use crate::words::report::{Confidence, Detail, Kind};
 
 /// A queue is one part in so many of the path at least, and varies by one part in so many. Source: none written down.
 const QUEUE_SHARE: i64 = 4;
+/// Ways between the same hosts differ by less; what is longer by as much may have stood, or stands for another host. Source: none written down.
+const OTHER_WAY_MAX: Duration = Duration::from_millis(20);
 
 /// What of that way stood in its queues, where other connections have seen it shorter.
 #[inline(never)]
@@ -47,9 +50,11 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
     let Some(above) = above_least(pair.path_memory, end, tap_rtt) else {
         return (Charge::new(Cause::RoundTrip, sender, tap_rtt, sure), None);
     };
-    let Some((queued, seen)) = standing(pair, end, above) else {
+    let Some((queued, seen)) = standing(pair.flows, pair.path_memory, end, pair.tap_rtt, pair.now, above)
+    else {
         // It is another way, or all of this connection stood.
-        return (Charge::new(Cause::RoundTrip, sender, tap_rtt, sure.min(Confidence::Likely)), None);
+        let sure = if above >= OTHER_WAY_MAX { sure.min(Confidence::Likely) } else { sure };
+        return (Charge::new(Cause::RoundTrip, sender, tap_rtt, sure), None);
     };
     let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
     let confidence = if seen { Confidence::Likely } else { Confidence::Possible };
@@ -68,17 +73,39 @@ pub(crate) fn above_least(path_memory: &PathMemory, end: usize, tap_rtt: Duratio
     Some(tap_rtt - path).filter(|above| *above >= path.divided_by(QUEUE_SHARE))
 }
 
+/// Whether what the way to an end takes may not be all its round trip, as other connections know it shorter: some of it stood in queues, or it is longer
+/// than by another way.
+#[inline]
+pub(crate) fn may_stand(
+    flows: &[Flow; 2],
+    path_memory: &PathMemory,
+    end: usize,
+    tap_rtt: [Duration; 2],
+    now: Instant,
+) -> bool {
+    above_least(path_memory, end, tap_rtt[end]).is_some_and(|above| {
+        above >= OTHER_WAY_MAX || standing(flows, path_memory, end, tap_rtt, now, above).is_some()
+    })
+}
+
 /// How much of what the way to an end takes `above` the least stood in queues, and whether such a queue was seen: nothing where nothing shows a
 /// queue.
-#[cold]
-#[inline(never)]
-fn standing(pair: &Pair<'_>, end: usize, above: Duration) -> Option<(Duration, bool)> {
+#[inline]
+fn standing(
+    flows: &[Flow; 2],
+    path_memory: &PathMemory,
+    end: usize,
+    tap_rtt: [Duration; 2],
+    now: Instant,
+    above: Duration,
+) -> Option<(Duration, bool)> {
     // A longer way that never varies is another way (another host behind the same address), not a queue. Stamps say how late a packet came, and round
     // trips what both ways took together.
-    let late = pair.flows.iter().map(|flow| flow.queued_peak).max().unwrap_or_default();
-    let least = pair.tap_rtt[CLIENT] + pair.tap_rtt[SERVER];
-    let varied = pair.flows[1 - end].rto.srtt().map_or(late, |smoothed| late.max(smoothed - least));
-    let seen = pair.path_memory.stood(end, pair.now, above);
+    let late = flows.iter().map(|flow| flow.queued_peak).max().unwrap_or_default();
+    let least = tap_rtt[CLIENT] + tap_rtt[SERVER];
+    let smoothed = || flows[1 - end].rto.srtt().map_or(Duration::ZERO, |smoothed| smoothed - least);
+    let varied = if above >= OTHER_WAY_MAX { late.max(smoothed()) } else { late };
+    let seen = path_memory.stood(end, now, above);
     (seen || varied >= above.divided_by(QUEUE_SHARE)).then_some((above, seen))
 }
 
