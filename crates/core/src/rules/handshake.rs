@@ -151,21 +151,6 @@ fn lost(setup: &Setup, excess: Duration, server: Duration, client: Duration) -> 
         .detail(detail)
 }
 
-/// Takes that, and what the SYN-ACK stood behind the last SYN.
-#[cold]
-fn take_lost(
-    setup: &Setup,
-    (excess, server, client): (Duration, Duration, Duration),
-    syn_ack: u64,
-    split: &mut Split,
-) {
-    let lost = lost(setup, excess, server, client);
-    let stood = if server.is_positive() { stood_behind_the_last(setup, excess) } else { Duration::ZERO };
-    split.take(Charge { ns: lost.ns - stood, ..lost });
-    let late = Charge::new(Cause::Queueing, Side::Client, stood, Confidence::Possible);
-    split.take(late.evidence(setup.last_syn().1, syn_ack));
-}
-
 /// What a handshake cost of which nothing came again, was lost or stood: `ns` from the SYN until the SYN-ACK reached the client.
 #[inline]
 pub(crate) fn usual(ns: Duration, sure: Confidence, [syn, syn_ack]: [u64; 2]) -> Charge {
@@ -236,7 +221,11 @@ pub(crate) fn bill(
         let late = Charge::new(Cause::Queueing, Side::Client, excess, sure);
         split.take(late.evidence(setup.first_syn.1, syn_ack));
     } else if repeats && !stood_all || excess >= LOST_AFTER {
-        take_lost(setup, (excess, server, client), syn_ack, &mut split);
+        let lost = lost(setup, excess, server, client);
+        let stood = if server.is_positive() { stood_behind_the_last(setup, excess) } else { Duration::ZERO };
+        split.take(Charge { ns: lost.ns - stood, ..lost });
+        let late = Charge::new(Cause::Queueing, Side::Client, stood, Confidence::Possible);
+        split.take(late.evidence(setup.last_syn().1, syn_ack));
     } else if let Some((late, sure)) = late {
         let late = Charge::new(Cause::Queueing, Side::Client, late, sure);
         split.take(late.evidence(setup.first_syn.1, syn_ack));
