@@ -258,7 +258,7 @@ impl Connection {
             if let Some(stamps) = segment.options.timestamps {
                 setup.on_taken(segment.at, stamps.ecr);
             }
-            setup.on_done(segment.at, segment.seq_len() == 0 && !segment.flags.rst());
+            setup.done = true;
         }
         let peer = self.tap_rtt(from);
         let answers_at_once = self.answers_at_once(segment, from);

@@ -11,12 +11,13 @@ use crate::estimate::maybe::Maybe;
 use crate::estimate::rto::RtoEstimator;
 use crate::flow::ends::SERVER;
 use crate::flow::handshake::Setup;
-use crate::rules::handshake::{self, LONG};
-use crate::rules::late_answer;
+use crate::rules::{handshake, late_answer};
 use crate::words::limits::RTO_MIN;
 use crate::words::report::Confidence;
 
-/// Whether a long way was a queue, segments of so long a time tell: a sender's clock drifts by less than a millisecond then.
+/// A way so long may be one by satellite or through a queue, or to a host whose radio wakes. Source: none written down.
+const LONG: Duration = Duration::from_millis(100);
+/// ... and whether it was a queue, segments of so long a time tell: a sender's clock drifts by less than a millisecond then.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
 /// Who is so many times nearer may be another host, as elsewhere (`rules/proxy.rs`). Source: none written down.
 const NEARER: i64 = 10;
@@ -25,9 +26,7 @@ impl Connection {
     /// Whether the handshake took so long that it is better billed when more is known of the path.
     #[inline]
     pub(super) fn waits_for_a_shorter_way(&self) -> bool {
-        let opened =
-            |setup: &Setup| setup.last_syn_ack().is_some_and(|(at, _)| at - setup.first_syn.0 >= LONG);
-        let took = |setup: &Setup| opened(setup) || setup.taken_after().is_some_and(|after| after >= LONG);
+        let took = |setup: &Setup| setup.last_syn_ack().is_some_and(|(at, _)| at - setup.first_syn.0 >= LONG);
         self.setup.as_ref().is_some_and(|setup| !self.setup_billed && took(setup)) && self.is_way_to_be_told()
     }
 

@@ -39,8 +39,6 @@ pub(crate) struct Setup {
     pub first_syn: (Instant, u64),
     /// The last one, once there is one, and its packet.
     syn_ack: (Maybe<Instant>, u64),
-    /// When the client acknowledged it by itself.
-    taken: Maybe<Instant>,
     last_syn_marks: Marks,
     last_syn_ack_marks: Marks,
     rare: Option<Box<Rare>>,
@@ -70,6 +68,8 @@ struct Rare {
     answered: Maybe<Instant>,
     /// The first SYN-ACK behind the one that the client took.
     again: Maybe<Instant>,
+    /// When the client acknowledged the first one, behind another.
+    taken: Maybe<Instant>,
     /// What the SYN carried, until that is answered.
     early: Option<Box<Segment>>,
 }
@@ -79,7 +79,6 @@ impl Setup {
         Self {
             first_syn: (syn.at, syn.packet),
             syn_ack: (Maybe::NONE, 0),
-            taken: Maybe::NONE,
             last_syn_marks: Marks::of(syn),
             last_syn_ack_marks: Marks::default(),
             rare: None,
@@ -104,6 +103,7 @@ impl Setup {
             syn_ack_stamps: [None, syn_ack.map(|((at, _), stamp)| (at, stamp))],
             answered: self.is_echoed.then_some(self.first_syn.0).into(),
             again: Maybe::NONE,
+            taken: Maybe::NONE,
             early: None,
         }
     }
@@ -164,8 +164,7 @@ impl Setup {
         };
         let [Some((_, first)), Some((_, second))] = rare.syn_ack_stamps else { return };
         if first == echoed && second != echoed {
-            rare.syn_ack_count = 1;
-            self.taken = Maybe::of(at);
+            (rare.syn_ack_count, rare.taken) = (1, Maybe::of(at));
             self.syn_ack = rare.first_syn_ack;
         }
     }
@@ -241,26 +240,10 @@ impl Setup {
         self.rare.as_ref().is_some_and(|rare| rare.again.is_some())
     }
 
-    /// The client has acknowledged the SYN-ACK, with data or `bare`: who has that does so at once.
-    #[inline]
-    pub(crate) fn on_done(&mut self, at: Instant, bare: bool) {
-        if !self.done && bare {
-            self.taken = Maybe::of(at);
-        }
-        self.done = true;
-    }
-
-    /// Whether it is one SYN, of which the answer came again behind the one that was taken (`discard_copy`).
-    #[inline]
-    pub(crate) fn is_answered_twice(&self) -> bool {
-        self.rare.as_ref().is_some_and(|rare| rare.syn_count == 1)
-    }
-
-    /// How long behind the SYN-ACK its acknowledgement passed.
-    #[inline]
+    /// How long behind the SYN-ACK its acknowledgement passed, where a copy lies between the two.
     pub(crate) fn taken_after(&self) -> Option<Duration> {
         let (at, _) = self.last_syn_ack()?;
-        self.taken.get().map(|taken| taken - at)
+        self.rare.as_ref()?.taken.get().map(|taken| taken - at)
     }
 
     /// For how long the only SYN-ACK stood on its way at least, as the next one came sooner behind it than a server's timer can have sent that.

@@ -26,13 +26,11 @@ type Late = Option<(Duration, Confidence)>;
 /// A queue is one part in so many of the path at least, as elsewhere (`rules/round_trip.rs`). Source: none written down.
 const QUEUE_SHARE: i64 = 4;
 /// A handshake that took a part of the path's round trip longer than that is not all of it for certain. Source: none written down.
-pub(crate) const LONGER_MIN: Duration = Duration::from_millis(2);
+const LONGER_MIN: Duration = Duration::from_millis(2);
 const LONGER_SHARE: i64 = 8;
 /// No SYN-ACK that was not lost takes this long to be repeated (TCP_TIMEOUT_INIT, 1 s since Linux 3.1).
 pub(crate) const LOST_AFTER: Duration = Duration::from_millis(900);
 
-/// A way so long may be one by satellite or through a queue, or to a host whose radio wakes. Source: none written down.
-pub(crate) const LONG: Duration = Duration::from_millis(100);
 /// The first timers of SYNs: 1 s (RFC 6298), 3 s before (RFC 1122, 4.2.3.1).
 const SYN_TIMERS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
 /// So soon behind a SYN beside the capture its answer leaves. Source: none written down.
@@ -168,20 +166,6 @@ pub(crate) fn least_queue(way: Duration) -> Duration {
     QUEUED_MIN.max(way.divided_by(QUEUE_SHARE))
 }
 
-/// The way to the client and back, which is `client` long as far as is known, and what the SYN-ACK, or what acknowledges it, stood there: a client takes
-/// it as soon as it has it. Beside the client its host took that, unless a copy comes behind.
-#[inline]
-pub(crate) fn to_client_and_back(setup: &Setup, client: Duration, server: Duration) -> (Duration, Duration) {
-    let far = client > server && setup.opened().is_some();
-    let after = setup.taken_after().filter(|_| far || setup.is_answered_twice());
-    let above = after.map_or(Duration::ZERO, |after| after - client);
-    if above >= least_queue(client) {
-        (client, above)
-    } else {
-        (client + if client >= LONG { above.at_least_zero() } else { Duration::ZERO }, Duration::ZERO)
-    }
-}
-
 /// Draws up the bill: from the first SYN until the SYN-ACK reaches the client. `client` and `server` are the round
 /// trips between the capture and the ends, of which queues took what `stood`, and `late` is what they kept the only SYN-ACK for; how far away the client is
 /// may be no more than likely, and the server may be nearer than its answers say.
@@ -197,10 +181,9 @@ pub(crate) fn bill(
     let Some((syn_ack_at, syn_ack)) = setup.awaited_syn_ack() else {
         return bill_syns(setup, reset, account);
     };
-    let (billed, stood_behind) = to_client_and_back(setup, client, server);
-    let sure_of_client =
-        if billed - client >= LONGER_MIN { sure_of_client.min(Confidence::Likely) } else { sure_of_client };
-    let waited = syn_ack_at - setup.first_syn.0 + billed + stood_behind;
+    // The client took it before it had the copy: until then it, or what acknowledges it, stood on the way between.
+    let stood_behind = setup.taken_after().map_or(Duration::ZERO, |after| (after - client).at_least_zero());
+    let waited = syn_ack_at - setup.first_syn.0 + client + stood_behind;
     let mut split = Split::of(waited);
     let late_behind = Charge::new(Cause::Queueing, Side::Client, stood_behind, Confidence::Possible);
     split.take(late_behind.evidence(setup.first_syn.1, syn_ack));
@@ -240,7 +223,7 @@ pub(crate) fn bill(
         split.take(charge.evidence(setup.first_syn.1, syn_ack));
     }
     // Whoever forwards packets may take its time for the first one: what is longer than the path shows to be is not all its way for certain.
-    let longer = is_longer(split.left() - billed, server);
+    let longer = is_longer(split.left() - client, server);
     // Nor is what passed behind a SYN's copy until its answer, the less so where nothing else shows how long the path is.
     let untold = repeats && !server.is_positive();
     let most = match split.left() {

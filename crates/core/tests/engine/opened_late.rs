@@ -199,22 +199,3 @@ fn a_syn_ack_that_echoes_the_first_syn_is_no_timers_beyond_the_last_one() {
         assert_eq!(sure, (stood > 0).then_some(Possible), "{seen}");
     }
 }
-
-/// At the server's end a SYN-ACK is acknowledged after 304 ms on a way of 8 (frames 10 to 26 of a service's beside a wireless link).
-#[test]
-fn what_a_syn_ack_stood_behind_a_capture_at_its_server_is_waited_for() {
-    let text = "@0 C syn #syn
-         syn+0 S syn late=296 #first
-         first+0 C ack
-         first+1 C 100
-         +2 S 200
-         +0 C ack
-         +5 C 100
-         +2 S 200
-         +0 C ack
-         +5 C 100
-         +2 S 200
-         +0 C ack";
-    let seen = log(text).rtt(ms(8)).without_timestamps().seen_at(End::Server);
-    assert_eq!(parts(seen.setup().exchange), (ms(8), ms(296), Some(Possible)), "{seen}");
-}

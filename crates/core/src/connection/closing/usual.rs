@@ -27,14 +27,7 @@ impl Connection {
         let (begun_at, first) = setup.first_syn;
         let took = answered_at - begun_at;
         let soon = took < handshake::LOST_AFTER && self.shown[CLIENT] && !self.is_told_late();
-        let known = self.tap_rtt(CLIENT);
-        let (client, behind) = handshake::to_client_and_back(setup, known, self.tap_rtt(SERVER));
-        if !soon
-            || behind.is_positive()
-            || self.flows[CLIENT].plain
-            || self.stands(CLIENT)
-            || self.stands(SERVER)
-        {
+        if !soon || self.flows[CLIENT].plain || self.stands(CLIENT) || self.stands(SERVER) {
             return false;
         }
         let path = self.way_of(setup);
@@ -42,10 +35,9 @@ impl Connection {
             return false;
         }
         let other = self.answers.is_of_another() || self.answers.came_sooner(took);
-        let longer = handshake::is_longer(took, path) || client - known >= handshake::LONGER_MIN;
-        let doubtful = longer || self.is_unproven() || other;
+        let doubtful = handshake::is_longer(took, path) || self.is_unproven() || other;
         let sure = if doubtful { Confidence::Likely } else { Confidence::Certain };
-        let way = handshake::usual(took + client, sure, [first, last]);
+        let way = handshake::usual(took + self.tap_rtt(CLIENT), sure, [first, last]);
         let closed = Closed { start: begun_at, packets: [first, last], ..self.closed(ledger) };
         ledger.close(&closed, &OneLine::new(way).told());
         true
