@@ -4,9 +4,9 @@
 tools/rules.py [--check] [RULE ...]
 
 Builds a copy of this tree that has the switches of tools/rules.txt in it, throws them one at a time, runs the tests of the
-crate that it is in, and bills all recordings in corpus/. Writes docs/rules.md; with rules named (`R3 S1`), only their
-rows anew. --check only looks whether each switch still finds its text. Exits with an error where one does not, or where a
-switch changes no test.
+crate that it is in, and bills all recordings in corpus/. Writes docs/rules.md; with rules named (`R3 S1`, or words of what
+comes of a switch), only their rows anew. --check only looks whether each switch finds its text, and no other takes it. Exits
+with an error where one does not, or where a switch changes no test.
 """
 
 import argparse
@@ -44,13 +44,13 @@ def main():
     parser.add_argument("rules", nargs="*", metavar="RULE")
     options = parser.parse_args()
     known = switches()
-    lost = [f"{at['rule']}: {at['file']}: {at['off']}" for at in known if not found(at)]
+    lost = unplaced(known)
     if lost:
-        sys.exit("no such text, or more than once:\n  " + "\n  ".join(lost))
+        sys.exit("no such text, more than once, or another switch takes it:\n  " + "\n  ".join(lost))
     if options.check:
         return
     rows = measured()
-    wanted = [at for at in known if not options.rules or at["rule"] in options.rules]
+    wanted = [at for at in known if not options.rules or any(of == at["rule"] or " " in of and of in at["off"] for of in options.rules)]
     prepare(known)
     for crate in TESTS:
         mine = [at for at in wanted if crate_of(at) == crate]
@@ -87,9 +87,19 @@ def switches():
     return known
 
 
-def found(at):
-    with open(os.path.join(ROOT, at["file"]), encoding="utf-8") as file:
-        return at["-"] and file.read().count(at["-"]) == 1
+def unplaced(known):
+    """The switches that do not find their text once all those before them in the list are in their places."""
+    texts, lost = {}, []
+    for at in known:
+        path = os.path.join(ROOT, at["file"])
+        if path not in texts:
+            with open(path, encoding="utf-8") as file:
+                texts[path] = file.read()
+        if at["-"] and texts[path].count(at["-"]) == 1:
+            texts[path] = texts[path].replace(at["-"], at["+"])
+        else:
+            lost.append(f"{at['rule']}: {at['file']}: {at['off']}")
+    return lost
 
 
 def crate_of(at):

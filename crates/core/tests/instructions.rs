@@ -2,7 +2,7 @@
 //! an instruction cache of 32 KB, counted by callgrind, against the committed figures: they do not depend on what else the
 //! machine does.
 //!
-//! More than 3 % above a figure fails, and more than 10 % of the misses, or 4: where the linker puts functions moves these. Where the
+//! More than 3 % above a figure fails, and more than 10 % of the misses, or 6: where the linker puts functions moves these. Where the
 //! price is worth it, or where speed was gained, take over the new ones
 //! with `BLESS=1 cargo test -p tcpwhy-core --test instructions` and say in the commit what they buy.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -17,8 +17,8 @@ const SHAPES: [&str; 4] = ["rpc", "bulk", "bulk-full", "churn"];
 /// In percent, with the compiler of the figures and with another one.
 const ALLOWED: [f64; 2] = [3.0, 15.0];
 const MISSES_ALLOWED: [f64; 2] = [10.0, 30.0];
-/// So few more may be where functions lie.
-const MISSES_SLACK: f64 = 4.0;
+/// So few more may be where functions lie: of the same 1,542 instructions of bulk 7.9 to 12.3 were seen, by what changed elsewhere.
+const MISSES_SLACK: f64 = 6.0;
 /// The first-level caches that are reckoned with: bytes, ways, bytes of a line.
 const CACHES: [&str; 2] = ["--I1=32768,8,64", "--D1=49152,12,64"];
 

@@ -308,7 +308,8 @@ impl Setup {
         let much_nearer = |took: Duration| took >= near.times(UNPROVEN) && took - near >= UNPROVEN_BY;
         let unproven = |took: Duration| {
             let once = acked_bare <= 1;
-            took >= ONCE_MAX && (once || !self.is_confirmed) || once && much_nearer(took)
+            let unlike = once || !self.is_confirmed;
+            took >= ONCE_MAX && unlike || once && much_nearer(took)
         };
         self.opened().is_some_and(unproven)
     }
@@ -347,7 +348,8 @@ impl Setup {
         let once = self.syn_count() == 1;
         answered.is_some_and(|(at, _)| {
             let late = at - self.last_syn().0;
-            once && (self.syn_ack_count() > 1 || late >= SYN_ACK_TIMER) || late >= GIVEN_UP_AFTER
+            let twice = self.syn_ack_count() > 1;
+            once && (twice || late >= SYN_ACK_TIMER) || late >= GIVEN_UP_AFTER
         })
     }
 

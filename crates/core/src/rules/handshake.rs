@@ -135,7 +135,8 @@ fn lost(setup: &Setup, excess: Duration, server: Duration, client: Duration) -> 
     // Whether the path lost a SYN or its host dropped it, only a capture beside that host can tell.
     let untold = setup.answered().is_none() && setup.syn_count() > 1;
     // Nor is it told whether the SYN-ACK that echoes the first one was lost, and sent again behind the second, or stood.
-    let doubtful = form == Form::Syn || untold || setup.is_first_answered();
+    let by_syn = form == Form::Syn || untold;
+    let doubtful = by_syn || setup.is_first_answered();
     let sure = if doubtful { sure.min(Confidence::Likely) } else { sure };
     let detail = Detail {
         retransmits: Some(
