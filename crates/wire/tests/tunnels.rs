@@ -52,10 +52,12 @@ fn what_is_no_tunnel_of_tcp_is_named() {
             Skip::TooManyHeaders,
         ),
         (
-            "GRE of PPTP",
-            plain(47, &[0x30, 0x81, 0x88, 0x0b, 0, 4, 0, 1, 0, 0, 0, 1, 0xff, 3, 0, 0x21]),
-            Skip::NotTcp,
+            "PPTP's LCP",
+            plain(47, &[0x30, 0x81, 0x88, 0x0b, 0, 4, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0xff, 3, 0xc0, 0x21]),
+            Skip::NotIp,
         ),
+        ("L2TP's control", plain(17, &udp(1701, &[&[0xc8, 2, 0, 12, 0, 1, 0, 0, 0, 0, 0, 0]])), Skip::NotTcp),
+        ("L2TPv3", plain(17, &udp(1701, &[&[0, 3, 0, 0, 0, 0, 0, 1], &INNER])), Skip::NotTcp),
         ("GRE's keep-alive", plain(47, &[0, 0, 0, 0]), Skip::NotIp),
         ("UDP in IP in IP", plain(4, &plain(17, &udp(53, &[&INNER]))), Skip::NotTcp),
         ("IPv6 announced, IPv4 there", plain(41, &INNER), Skip::BadIpHeader),
@@ -101,7 +103,13 @@ fn damaged_tunnels_are_read_or_named() {
     ];
     let gtp = udp(2152, &[&[0x34, 0xff, 0, 48, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0, 9, 0], &INNER]);
     let mpls = [&[0, 1, 0, 64, 0, 1, 1, 64, 0, 0, 0, 0][..], &ETHERNET, &INNER].concat();
-    let kinds = [(17, vxlan), (47, erspan.concat()), (17, gtp), (137, mpls)];
+    // A length, the tunnel's number, the session's, two sequence numbers, two bytes of padding, address and control, IPv4.
+    let l2tp = [0x4a, 2, 0, 62, 0, 1, 0, 2, 0, 3, 0, 4, 0, 2, 9, 9, 0xff, 3, 0, 0x21];
+    let l2tp = udp(1701, &[&l2tp, &INNER]);
+    // As many bytes as are in it, a call's number, its packet's number, the last one that came; address and control left out.
+    let pptp = [0x30, 0x81, 0x88, 0x0b, 0, 41, 0, 1, 0, 0, 0, 1, 0, 0, 0, 7, 0x21];
+    let pptp = [&pptp[..], &INNER].concat();
+    let kinds = [(17, vxlan), (47, erspan.concat()), (17, gtp), (137, mpls), (17, l2tp), (47, pptp)];
     for packet in kinds.map(|(protocol, payload)| ipv4(protocol, [0x40, 0], &payload)) {
         let whole = segment(&packet);
         assert_eq!(whole.map(|segment| segment.dst), Ok(Endpoint::v4([10, 0, 0, 2], 80)));

@@ -49,8 +49,6 @@ pub(super) fn network_layer(link: LinkType, data: &[u8]) -> Result<(&[u8], Versi
         LinkType::IPV6 => Ok((data, Version::V6)),
         LinkType::NULL | LinkType::LOOP => by_address_family(data),
         LinkType::PPP | LinkType::PPP_HDLC => {
-            // RFC 1662: address and control are all ones and 3, unless they were negotiated away.
-            let data = data.strip_prefix(&[0xff, 0x03]).unwrap_or(data);
             let (ethertype, data) = ppp(data)?;
             by_ethertype(ethertype, data)
         }
@@ -137,8 +135,9 @@ fn is_frame(data: &[u8]) -> bool {
 }
 
 /// What PPP carries, as Ethernet would say it.
-fn ppp(data: &[u8]) -> Result<(u16, &[u8]), Skip> {
-    match data {
+pub(super) fn ppp(data: &[u8]) -> Result<(u16, &[u8]), Skip> {
+    // RFC 1662: address and control are all ones and 3, unless they were negotiated away.
+    match data.strip_prefix(&[0xff, 0x03]).unwrap_or(data) {
         // The first byte may be compressed away where it is zero (RFC 1661, 6.5).
         [0x00, 0x21, rest @ ..] | [0x21, rest @ ..] => Ok((IPV4, rest)),
         [0x00, 0x57, rest @ ..] | [0x57, rest @ ..] => Ok((IPV6, rest)),

@@ -1,7 +1,7 @@
 //! Which IP packet is within this one?
 //!
-//! A host of an overlay network (VXLAN, Geneve, GRE), a mirror port (ERSPAN), a provider's core (MPLS) or a mobile network (GTP-U)
-//! shows each connection inside another packet. The outer headers say nothing about TCP: the inner packet is read as if it had
+//! A host of an overlay network (VXLAN, Geneve, GRE), a mirror port (ERSPAN), a provider's core (MPLS), a mobile network (GTP-U) or
+//! a dial-in (L2TP, PPTP) shows each connection inside another packet. The outer headers say nothing about TCP: the inner packet is read as if it had
 //! been captured by itself, with the same checks, and what cannot be read is named as it is outside.
 //!
 //! MPLS and Ethernet within other headers are read in `link.rs`.
@@ -78,10 +78,12 @@ fn udp(data: &[u8]) -> Inner<'_> {
     open(data.get(8..).ok_or(Skip::TruncatedHeader)?)
 }
 
-/// By the port that it goes to; the source port is a hash of what is inside, so that routers spread the load.
+/// By the port that it goes to; the source port is a hash of what is inside, so that routers spread the load. Of L2TP either port
+/// says it: its client may have any.
 fn udp_tunnel(data: &[u8]) -> Result<Open, Skip> {
-    let [_, _, a, b] = data.first_chunk().ok_or(Skip::TruncatedHeader)?;
+    let [from, to, a, b] = data.first_chunk().ok_or(Skip::TruncatedHeader)?;
     match u16::from_be_bytes([*a, *b]) {
+        1701 => Ok(l2tp),
         // IANA's, and the one that Linux and flannel have used from before.
         4789 | 8472 => Ok(vxlan),
         4790 => Ok(vxlan_gpe),
@@ -89,6 +91,7 @@ fn udp_tunnel(data: &[u8]) -> Result<Open, Skip> {
         2152 => Ok(gtp_u),
         // RFC 7510.
         6635 => Ok(|data| Ok((MPLS, data))),
+        _ if u16::from_be_bytes([*from, *to]) == 1701 => Ok(l2tp),
         _ => Err(Skip::NotTcp),
     }
 }
@@ -162,14 +165,36 @@ fn gtp_u(data: &[u8]) -> Inner<'_> {
     }
 }
 
+/// RFC 2661, 3.1: flags and version, the length if there is one, the tunnel's and the session's number, sequence numbers and padding
+/// if there are any; then PPP.
+fn l2tp(data: &[u8]) -> Inner<'_> {
+    let ([flags, version], rest) = data.split_first_chunk::<2>().ok_or(Skip::TruncatedHeader)?;
+    // Messages of the tunnel's own, and L2TPv3.
+    if flags & 0x80 != 0 || version & 0x0f != 2 {
+        return Err(Skip::NotTcp);
+    }
+    let has = |flag: u8, len: usize| if flags & flag != 0 { len } else { 0 };
+    let rest = rest.get(has(0x40, 2) + 4 + has(0x08, 4)..).ok_or(Skip::TruncatedHeader)?;
+    if flags & 0x02 == 0 {
+        return link::ppp(rest);
+    }
+    let ([a, b], rest) = rest.split_first_chunk::<2>().ok_or(Skip::TruncatedHeader)?;
+    link::ppp(rest.get(usize::from(u16::from_be_bytes([*a, *b]))..).ok_or(Skip::TruncatedHeader)?)
+}
+
 /// RFC 2784 and 2890: checksum, key and sequence number are there if their flags are.
 fn gre(data: &[u8]) -> Inner<'_> {
     let ([flags, version, a, b], rest) = data.split_first_chunk::<4>().ok_or(Skip::TruncatedHeader)?;
-    // Source routes (RFC 1701) and PPTP (version 1) carry nothing that is read here.
+    let has = |flag: u8| usize::from(flags & flag != 0) * 4;
+    // PPTP (RFC 2637, 4.1): a key always, the numbers of this packet and of the last one that came if there are any; then PPP.
+    if version & 0x07 == 1 && [*a, *b] == [0x88, 0x0b] {
+        let acked = usize::from(version & 0x80 != 0) * 4;
+        return link::ppp(rest.get(4 + has(0x10) + acked..).ok_or(Skip::TruncatedHeader)?);
+    }
+    // Source routes (RFC 1701) carry nothing that is read here.
     if flags & 0x40 != 0 || version & 0x07 != 0 {
         return Err(Skip::NotTcp);
     }
-    let has = |flag: u8| usize::from(flags & flag != 0) * 4;
     let is_numbered = has(0x10) > 0;
     let inner = rest.get(has(0x80) + has(0x20) + has(0x10)..).ok_or(Skip::TruncatedHeader)?;
     match u16::from_be_bytes([*a, *b]) {
