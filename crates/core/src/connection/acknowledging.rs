@@ -102,9 +102,7 @@ impl Connection {
             *second = reaction;
         }
         let second = *second;
-        // Nobody reacts sooner than a packet gets there and back.
-        let too_soon = self.path_memory.shown(from).is_some_and(|least| least - second >= QUEUED_MIN);
-        if let Some(known) = self.tap_rtt[from].get().filter(|known| second < *known && !too_soon) {
+        if let Some(known) = self.tap_rtt[from].get().filter(|known| second < *known) {
             self.tap_rtt[from] = Maybe::of(second.min(self.distance_max(from)));
             self.path_memory.news |= self.tap_rtt[from].get() != Some(known);
             self.models[from].forget_pauses();
@@ -176,7 +174,7 @@ impl Connection {
     /// How far away its ends are, as far as others between these hosts may rely on that.
     #[inline]
     pub(crate) fn told_distances(&self) -> [Option<Duration>; 2] {
-        let told = |end| !self.is_by_reaction(end) && (end == CLIENT || !self.is_ambiguous());
+        let told = |end| end == CLIENT || !self.is_ambiguous();
         [CLIENT, SERVER].map(|end| self.tap_rtt[end].get().filter(|_| told(end)))
     }
 
@@ -195,10 +193,7 @@ impl Connection {
     #[cold]
     #[inline(never)]
     fn take_known_distance(&mut self, end: usize, known: Duration) {
-        let too_soon = |shown: &Duration| *shown - known >= QUEUED_MIN && self.is_by_reaction(end);
-        if let Some(shown) = self.path_memory.shown(end).filter(too_soon) {
-            self.tap_rtt[end] = Maybe::of(shown);
-        } else if let Some(least) = self.path_memory.min(end).filter(|least| *least < known)
+        if let Some(least) = self.path_memory.min(end).filter(|least| *least < known)
             && self.is_bound(end)
         {
             self.set_tap_rtt(end, least);

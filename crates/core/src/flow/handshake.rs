@@ -342,14 +342,13 @@ impl Setup {
     }
 
     /// Whether the client had stopped asking when the answer came: it did not repeat its SYN (1 s by RFC 6298, 3 s before) and never
-    /// took the answer. Nor does who takes neither of two answers wait for the second, nor one that asks once for what comes behind its timer.
+    /// took the answer. Nor does one that asks once wait for what comes behind its timer.
     pub(crate) fn is_given_up(&self) -> bool {
         let answered = self.last_syn_ack().filter(|_| !self.done);
         let once = self.syn_count() == 1;
         answered.is_some_and(|(at, _)| {
             let late = at - self.last_syn().0;
-            let twice = self.syn_ack_count() > 1;
-            once && (twice || late >= SYN_ACK_TIMER) || late >= GIVEN_UP_AFTER
+            once && late >= SYN_ACK_TIMER || late >= GIVEN_UP_AFTER
         })
     }
 
