@@ -80,6 +80,8 @@ struct Aside {
     /// Its copy was for nothing, and the first acknowledgement of all came later than a host holds one back: until when the path held it, and how
     /// sure that is.
     acked_late: Option<(Instant, Confidence)>,
+    /// When what it has sent last passed another place of the capture, nearer to the peer.
+    passed_again: Option<Instant>,
 }
 
 /// A wait that no window held if flights go on as no window's do.
@@ -102,7 +104,7 @@ impl Aside {
         self.doubts.clear();
         self.copies.clear();
         self.held_tail = None;
-        self.acked_late = None;
+        (self.acked_late, self.passed_again) = (None, None);
     }
 }
 

@@ -3,13 +3,16 @@
 //! What tells is in `flow/duplicate_filter.rs` and `flow/direction/seen_again.rs`; what the connection knows besides is here: that packets have been
 //! seen twice, and over how many routers its ends' packets come.
 
-use tcpwhy_wire::Segment;
+use tcpwhy_wire::{Duration, Segment};
 
 use super::Connection;
+use crate::bill::exchange::Open;
 use crate::flow::duplicate_filter;
 
 /// A capture that sees a packet twice sees it on both sides of so many routers at most. Source: none written down.
 const HOPS_BETWEEN: u8 = 4;
+/// What crosses a host's interfaces, or a router, without having waited there takes less.
+const WAITED_MIN: Duration = Duration::from_millis(2);
 
 impl Connection {
     /// Whether this packet has passed before (`flow/duplicate_filter.rs`, `flow/direction/seen_again.rs`).
@@ -28,7 +31,25 @@ impl Connection {
             || peer.knows_acknowledgement(segment)
                 && self.flows[from].is_seen_again(segment, doubled, elsewhere);
         self.doubled |= again && (segment.payload_len > 0 || segment.flags.syn() && hops_away);
+        if again && segment.payload_len > 0 {
+            self.pass_again(segment, from);
+        }
         again
+    }
+
+    /// What a question ends with is on its way until it passes for the last time: its peer has no more of it before.
+    #[cold]
+    #[inline(never)]
+    fn pass_again(&mut self, segment: &Segment, from: usize) {
+        let is_last = self.flows[from].snd_nxt == Some(segment.seq_end());
+        let now = segment.at + self.set_back;
+        let waits = |open: &&mut Open| from == open.initiator && open.reply_first.is_none();
+        if let Some(open) = self.open.as_deref_mut().filter(waits)
+            && is_last
+            && open.request.last.is_some_and(|last| now - last.at >= WAITED_MIN)
+        {
+            open.request.pass_again(now);
+        }
     }
 
     /// Whether this acknowledgement without data passes right behind another packet of its end, where packets are seen twice.

@@ -235,6 +235,13 @@ fn take_what_was_acknowledged_late(
         let told = late_answer::is_told(pair, open, segment, split.left());
         behind = if told { Confidence::Likely } else { Confidence::Possible };
     }
+    if let Some(until) = open.request.passed_again(from.at) {
+        let asked = &pair.flows[open.initiator];
+        if let Some(late) = stood_until(asked, segment, (until, Confidence::Likely), split.left()) {
+            split.take(late.evidence(from.packet, segment.packet));
+            behind = behind.min(Confidence::Likely);
+        }
+    }
     if let Some(late) = acknowledged_before_any_timer(pair, open, segment, from, split.left()) {
         split.take(late.evidence(from.packet, segment.packet));
     }

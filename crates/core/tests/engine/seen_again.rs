@@ -1,7 +1,7 @@
 //! One packet seen twice: on two interfaces of a host, or before and after a hop, cut in another way there.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::{Client, Path};
+use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{Likely, Possible};
 use tcpwhy_wire::{Duration, Flags, Segment, Timestamps};
 
@@ -254,4 +254,25 @@ fn acknowledgements_seen_again_right_behind_others_hide_no_link() {
     let [once, twice] = [(once, "once"), (doubled, "twice")].map(|(seen, name)| Seen::of(seen, name));
     let [link, seen] = [&once, &twice].map(|seen| seen.exchange(5).ns(Cause::Bandwidth, Path));
     assert!(link >= ms(40) && link == seen, "{link}: {twice} but {once}");
+}
+
+/// A capture on both sides of a host that forwards packets, which takes 0.2 ms for each, and 40 for a question: these are the path's, whose round trip is
+/// 1 ms. Behind the second sighting 0.3 ms are left of the way there, 3 for the server and 0.5 of the way back. Where the server takes 43 ms, they are its own.
+#[test]
+fn what_passes_between_two_sightings_is_the_paths() {
+    for (held, own, server) in [(40, 3, 3.8), (0, 43, 43.0)] {
+        let text = format!("+5 C 150 late={held}\n +{own} S 200\n +0 C ack");
+        let once = log(settled(3) + &text).rtt(ms(1)).capture(End::Client);
+        let again = |segment: &Segment| {
+            let waits = if segment.payload_len == 150 { ms(held) } else { Duration::ZERO };
+            Segment { at: segment.at + waits + ms(0.2), ttl: segment.ttl - 1, ..*segment }
+        };
+        let mut both: Vec<_> = once.iter().copied().chain(once.iter().map(again)).collect();
+        both.sort_by_key(|segment| segment.at); // stable
+        let seen = Seen::of(both, "both sides of a host in between");
+        let last = seen.exchange(4);
+        let think = last.ns(Cause::ServerThink, Server);
+        assert!((think - ms(server)).max(ms(server) - think) <= ms(0.1), "{think}: {seen}");
+        assert!(last.ns(Cause::Queueing, Path) >= ms(held) - ms(1), "{seen}");
+    }
 }

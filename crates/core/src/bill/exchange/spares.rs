@@ -67,6 +67,16 @@ impl Path {
         self.aside.as_ref()?.acked_late.filter(|(at, _)| *at > Instant::MIN)
     }
 
+    /// What it has sent last passes again on its way to the peer.
+    pub(crate) fn pass_again(&mut self, now: Instant) {
+        self.aside.get_or_insert_default().passed_again = Some(now);
+    }
+
+    /// When what left at `since` was still on its way, as the capture saw it pass again.
+    pub(crate) fn passed_again(&self, since: Instant) -> Option<Instant> {
+        self.aside.as_ref()?.passed_again.filter(|&at| at > since)
+    }
+
     /// What was charged for the only copy, which counts: the answer had left before it arrived.
     pub(crate) fn only_spare(&mut self) -> Option<Spare> {
         self.aside.as_mut()?.copies.only()

@@ -57,7 +57,8 @@ impl Path {
     #[inline]
     fn is_certain(&self) -> bool {
         self.aside.as_ref().is_none_or(|aside| {
-            aside.pending_last.is_none() && aside.timer.is_none() && aside.acked_late.is_none()
+            let late = aside.acked_late.is_some() || aside.passed_again.is_some();
+            aside.pending_last.is_none() && aside.timer.is_none() && !late
         })
     }
 
