@@ -237,6 +237,17 @@ impl Connection {
         }
     }
 
+    /// An acknowledgement took so long, which tells which of several SYNs was answered where there are no stamps that do.
+    #[inline]
+    fn time_setup(&mut self, segment: &Segment, rtt: Duration, from: usize) {
+        if from == SERVER
+            && segment.options.timestamps.is_none()
+            && let Some(setup) = &mut self.setup
+        {
+            setup.on_sample(rtt);
+        }
+    }
+
     pub(super) fn on_ack(&mut self, segment: &Segment, from: usize) {
         let to = 1 - from;
         let mss = self.mss(to);
@@ -267,6 +278,7 @@ impl Connection {
             if !self.shown[from] && segment.seq_len() == 0 {
                 self.bare[from] = self.bare[from].min(rtt);
             }
+            self.time_setup(segment, rtt, from);
             // The first of all that comes with data or FIN may have waited for these: the handshake's own may be missing.
             let waited = rtt >= DISTANCE_MAX && segment.seq_len() > 0 && !answers_at_once;
             if self.tap_rtt[from].is_some() || !waited {

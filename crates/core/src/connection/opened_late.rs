@@ -49,7 +49,10 @@ impl Connection {
     /// What of the handshake's time its only SYN-ACK stood on the path, which is `way` long and back as far as is known.
     #[inline]
     pub(super) fn opened_late(&self, setup: &Setup, way: Duration) -> Option<(Duration, Confidence)> {
-        let took = setup.opened()?;
+        let Some(took) = setup.opened() else {
+            let earlier = setup.answers_earlier(self.path_memory.shown(SERVER));
+            return earlier.map(|stood| (stood, Confidence::Possible));
+        };
         if takes_longer(setup, way) { self.weigh_late_opening(setup, took, way) } else { None }
     }
 

@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use crate::estimate::maybe::Maybe;
+use crate::words::limits::{DELAYED_ACK_MAX, QUEUED_MIN};
 
 /// SYNs whose time stamps are remembered, to tell which of them was answered.
 const SYNS_REMEMBERED: usize = 8;
@@ -31,6 +32,8 @@ const CONFIRMED_SHARE: i64 = 4;
 const UNPROVEN: i64 = 2;
 /// ... if it takes so much longer.
 const UNPROVEN_BY: Duration = Duration::from_millis(1);
+/// No answer comes back in one part in so many of the path's round trip. Source: none written down.
+const SOONER: i64 = 2;
 
 /// The handshake of one connection. Most are one SYN and one SYN-ACK.
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
@@ -70,6 +73,8 @@ struct Rare {
     again: Maybe<Instant>,
     /// When the client acknowledged the first one, behind another.
     taken: Maybe<Instant>,
+    /// The quickest acknowledgement of what the client has sent since.
+    least_since: Duration,
     /// What the SYN carried, until that is answered.
     early: Option<Box<Segment>>,
 }
@@ -104,6 +109,7 @@ impl Setup {
             answered: self.is_echoed.then_some(self.first_syn.0).into(),
             again: Maybe::NONE,
             taken: Maybe::NONE,
+            least_since: Duration::MAX,
             early: None,
         }
     }
@@ -321,6 +327,28 @@ impl Setup {
         let asked = self.opened().is_some_and(|took| took >= ONCE_MAX);
         let alike = (rtt - known).max(known - rtt) <= CONFIRMED_WITHIN.max(known.divided_by(CONFIRMED_SHARE));
         self.is_confirmed |= asked && alike;
+    }
+
+    /// Something that the client has sent once since was acknowledged after `rtt`.
+    #[inline]
+    pub(crate) fn on_sample(&mut self, rtt: Duration) {
+        if let Some(rare) = self.rare.as_mut().filter(|_| self.done) {
+            rare.least_since = rare.least_since.min(rtt);
+        }
+    }
+
+    /// How long the second of two SYNs was behind the first, where the only SYN-ACK came much sooner behind it than other handshakes between the hosts
+    /// have `shown` their way to be, or than anything since: then it answers the first one. What comes back later than hosts hold acknowledgements
+    /// back waited for no program.
+    #[cold]
+    pub(crate) fn answers_earlier(&self, shown: Option<Duration>) -> Option<Duration> {
+        let (rare, soon) = (self.rare.as_ref()?, self.opened_at_least()?);
+        let once = rare.syn_count == 2 && rare.syn_ack_count == 1 && rare.answered.is_none();
+        let since = rare.least_since < Duration::MAX && rare.least_since - soon > DELAYED_ACK_MAX;
+        let nearer =
+            |shown: Duration| shown.min(rare.least_since) >= soon.times(SOONER) && shown - soon >= QUEUED_MIN;
+        let sooner = shown.map_or(since, nearer);
+        (once && sooner).then_some(rare.last_syn.0 - self.first_syn.0)
     }
 
     /// Whether of several SYNs nobody knows which one was answered, and of `acked_bare` acknowledgements without data none but the SYN-ACK shows

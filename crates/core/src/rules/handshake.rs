@@ -204,7 +204,7 @@ pub(crate) fn bill(
         let sure = if likely { Confidence::Likely } else { Confidence::Possible };
         let late = Charge::new(Cause::Queueing, Side::Client, excess, sure);
         split.take(late.evidence(setup.first_syn.1, syn_ack));
-    } else if repeats && !stood_all || excess >= LOST_AFTER {
+    } else if late.is_none_or(|_| !repeats) && (repeats && !stood_all || excess >= LOST_AFTER) {
         let lost = lost(setup, excess, server, client);
         let stood = if server.is_positive() { stood_behind_the_last(setup, excess) } else { Duration::ZERO };
         split.take(Charge { ns: lost.ns - stood, ..lost });

@@ -1,6 +1,6 @@
 //! Handshakes on a path that stands still: what lay above the path's round trip is a queue's, where something shows that.
 
-use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
 use tcpwhy_core::report::Exchange;
 use tcpwhy_wire::{Duration, Endpoint};
@@ -197,5 +197,30 @@ fn a_syn_ack_that_echoes_the_first_syn_is_no_timers_beyond_the_last_one() {
         let (_, queue, sure) = parts(setup.exchange);
         assert!((queue - ms(stood)).max(ms(stood) - queue) <= ms(1), "{seen}");
         assert_eq!(sure, (stood > 0).then_some(Possible), "{seen}");
+    }
+}
+
+/// The path stands for a second while a connection is opened: the SYN-ACK passes 6 ms behind the second SYN, and the question's acknowledgement comes
+/// 1,031 ms behind that (frames 546 to 556 of a telephone's). Nothing comes back so much sooner than all that follows: the first SYN was answered. Where what
+/// follows takes 6 ms as well, or its server's program answers it after 106, a SYN was lost.
+#[test]
+fn a_syn_ack_sooner_than_any_way_since_answers_the_first_syn() {
+    for (stood, late, answer, lost) in [(1_003, 1_025, 0, false), (0, 0, 0, true), (0, 0, 100, true)] {
+        let opened = if stood > 0 {
+            format!("@0 C syn #syn\n syn+0 S syn late={stood}\n @1003 C syn lost\n @1009 C ack")
+        } else {
+            "@0 C syn lost\n @1003 C syn\n +0 S syn\n +0 C ack".to_owned()
+        };
+        let text = opened
+            + &format!(
+                "\n +5 C 575 late={late}\n +{answer} S 1260\n +0 C ack\n +5 C 80\n +0 S 90\n +0 C ack"
+            );
+        let seen = log(text).rtt(ms(6)).without_timestamps().seen_at(End::Client);
+        let setup = seen.setup();
+        let (handshake, queue, sure) = parts(setup.exchange);
+        assert_eq!(setup.ns(Cause::SynRetransmit, Side::Path).is_positive(), lost, "{seen}");
+        assert_eq!(queue, if lost { ms(0) } else { ms(1_003) }, "{seen}");
+        assert!(sure.is_none_or(|sure| sure == Possible), "{seen}");
+        assert!(answer > 0 || handshake == ms(6), "{seen}");
     }
 }
