@@ -17,6 +17,7 @@ use crate::bill::account::Account;
 use crate::bill::charge::Charge;
 use crate::bill::early::EarlyWaits;
 use crate::bill::held::DOUBTED;
+use crate::bill::pause::Pause;
 use crate::bill::piece::Piece;
 use crate::bill::revise::{Accounts, Revision};
 use crate::bill::spare::Copies;
@@ -29,8 +30,10 @@ use crate::estimate::rate::Rate;
 use crate::flow::direction::Flow;
 use crate::flow::segment_class::LastData;
 use crate::words::cause::{Cause, Side};
-use crate::words::limits::SEND_BUFFER_MIN;
+use crate::words::limits::{RTO_MIN, SEND_BUFFER_MIN};
 use crate::words::report::{Confidence, Kind};
+
+pub(crate) use pieces::Timing;
 
 /// An application that writes again within this after a wait may have been waiting too.
 const OWN_PACE_MIN: Duration = Duration::from_millis(1);
@@ -82,6 +85,8 @@ struct Aside {
     acked_late: Option<(Instant, Confidence)>,
     /// When what it has sent last passed another place of the capture, nearer to the peer.
     passed_again: Option<Instant>,
+    /// The last long silence of its sender's.
+    pause: Option<Pause>,
 }
 
 /// A wait that no window held if flights go on as no window's do.
@@ -104,7 +109,7 @@ impl Aside {
         self.doubts.clear();
         self.copies.clear();
         self.held_tail = None;
-        (self.acked_late, self.passed_again) = (None, None);
+        (self.acked_late, self.passed_again, self.pause) = (None, None, None);
     }
 }
 
@@ -196,6 +201,9 @@ impl Path {
             aside.blocked.charge_split(split);
             aside.suspects.push(split, at.at);
             aside.held_tail = Tail::of(split, at.packet).or(aside.held_tail);
+        }
+        if at.spacing >= RTO_MIN {
+            self.aside.get_or_insert_default().pause = Pause::of(split, &at, sender);
         }
         self.blocked_bytes = self.blocked_bytes.saturating_add(at.len);
         self.last = Some(at);
@@ -425,15 +433,6 @@ impl Path {
     }
 }
 
-/// How an answer lies to the pieces of its request.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Timing {
-    /// From the first piece to the last.
-    pub pieces: Duration,
-    /// From the first piece to the answer.
-    pub answer: Duration,
-}
-
 /// An exchange, a greeting or a one-way message under way.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Open {
@@ -576,15 +575,6 @@ impl Open {
     /// The end that has the last word so far.
     pub(crate) fn last_speaker(&self) -> usize {
         if self.reply_first.is_some() { 1 - self.initiator } else { self.initiator }
-    }
-
-    /// How long the first answer to a request in pieces took, where nothing happened before its first piece.
-    pub(crate) fn timing(&self, answered_at: Instant) -> Option<Timing> {
-        let last = self.request.last.filter(|_| self.request.index > 0 && self.pieces.is_empty())?;
-        // What fits no send buffer leaves as the path takes it: its pieces say nothing of an application.
-        let short = self.request_bytes < u64::from(SEND_BUFFER_MIN);
-        let first = short && self.reply.last.is_none() && self.start == self.piece.0;
-        first.then(|| Timing { pieces: last.at - self.passed, answer: answered_at - self.passed })
     }
 
     /// Takes a segment's bytes into the sums.

@@ -10,6 +10,7 @@ pub(crate) mod early;
 pub(crate) mod exchange;
 pub(crate) mod held;
 pub(crate) mod line;
+pub(crate) mod pause;
 pub(crate) mod piece;
 pub(crate) mod places;
 pub(crate) mod revise;

@@ -17,6 +17,7 @@ use tcpwhy_wire::{Duration, Instant};
 use crate::bill::account::{Account, Written};
 use crate::bill::charge::Charge;
 use crate::bill::line::{AccountLine, LineView};
+use crate::bill::pause::{self, Pause};
 use crate::bill::spare::Spare;
 use crate::bill::suspects::Suspect;
 use crate::bill::tail::Tail;
@@ -38,6 +39,8 @@ pub(crate) enum Revision<'a> {
     CopySpare(Spare),
     /// The answer had stood on the path for so long at least: of what is left of the wait nobody knows whose it was.
     AnswerStood { server: Side, ns: Duration, packets: [u64; 2] },
+    /// What seemed a pause of the sender's the path had stood.
+    PauseStood { sender: Side, pause: Pause, packet: u64 },
     /// What had left before the answer came with it: how long either had stood on the path nobody knows.
     CameTogether { server: Side },
     /// A timer ran from `from` on, all the while that its sender waited for these.
@@ -134,6 +137,15 @@ impl Accounts<'_> {
         ns
     }
 
+    /// What seemed a pause the path may have stood: how long nothing tells.
+    fn on_pause_stood(mut self, sender: Side, pause: Pause, packet: u64) -> Duration {
+        let charged = pause::CAUSES.into_iter().zip(pause.charged);
+        let stood = charged.map(|(cause, ns)| self.take_back(cause, sender, ns)).sum();
+        let late = Charge::new(Cause::Queueing, sender, stood, Confidence::Possible);
+        self.settled.charge(&late.evidence(pause.packet, packet));
+        stood
+    }
+
     /// What a send buffer may have held it has likely held.
     fn on_buffer(self, sender: Side) {
         let both = [self.blocked, Some(self.settled)].into_iter().flatten();
@@ -168,6 +180,7 @@ impl Revision<'_> {
             Self::RepairUnneeded => on.pending.into_iter().for_each(Account::clear),
             Self::CopySpare(spare) => return on.on_spare(spare),
             Self::AnswerStood { server, ns, packets } => return on.settled.let_stand(server, ns, packets),
+            Self::PauseStood { sender, pause, packet } => return on.on_pause_stood(sender, pause, packet),
             Self::CameTogether { server } => on.settled.doubt_own_time(server),
             Self::TimerRan { waits, from, sender } => return on.on_timer(waits, from, sender),
             Self::AcknowledgementsHeldBack { sender } => {

@@ -93,6 +93,13 @@ impl Connection {
             let ns = (stood - late).at_least_zero();
             open.reply.revise(Revision::AnswerStood { server: self.flows[from].side, ns, packets });
         }
+        let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
+        if let Some(pause) =
+            path.take_pause(|pause| stood::ended_with_copy(&self.pair(), pause, segment, from))
+        {
+            let sender = self.flows[from].side;
+            path.revise(Revision::PauseStood { sender, pause, packet: segment.packet });
+        }
         // Whoever asks again has no answer yet, though that has had the time to arrive.
         let way = self.tap_rtt(from) + self.tap_rtt(from).divided_by(ROUND_TRIP_PLAY) + HOST_VARIATION;
         let far = from == open.initiator && self.tap_rtt(from) > self.tap_rtt(1 - from);

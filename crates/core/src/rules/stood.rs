@@ -13,6 +13,7 @@ use tcpwhy_wire::{Duration, Segment};
 
 use super::pair::Pair;
 use crate::bill::exchange::Open;
+use crate::bill::pause::Pause;
 use crate::words::limits::RTO_MIN;
 
 /// Nearer ends may have been heard of it. Source: none written down.
@@ -31,4 +32,12 @@ pub(crate) fn judge(pair: &Pair<'_>, open: &Open, segment: &Segment, from: usize
     let later = || pair.flows[from].left_behind(segment, pair.sizes[from]);
     let timer = if segment.seq.at_or_before(first) { RTO_MIN } else { rtt.times(PROBE_ROUNDS) };
     (end.after(first) && unheard && later()).then(|| (timer - since).at_least_zero())
+}
+
+/// Whether a silence of `from` ended with a first segment that had stood as long, `segment` being a copy of what came with that.
+pub(crate) fn ended_with_copy(pair: &Pair<'_>, pause: &Pause, segment: &Segment, from: usize) -> bool {
+    let rtt = pair.tap_rtt[from];
+    let unheard = rtt > FAR_MIN && segment.at - pause.at < rtt.divided_by(2);
+    let is_copy = (segment.seq + segment.payload_len).after(pause.seq);
+    is_copy && unheard && pair.flows[from].left_behind(segment, pair.sizes[from])
 }

@@ -474,3 +474,23 @@ fn what_answers_a_part_of_a_question_had_just_arrived_with_its_acknowledgement()
         assert_eq!(own.confidence, if stood { Possible } else { Likely }, "{seen}");
     }
 }
+
+/// A path stands for 0.7 s within an answer: what comes then comes with a copy of its first segment, which its sender's timer had sent (frames 460 to 478 of
+/// a telephone's). The server had not paused. Where it does, there is no copy, or that comes as late as it can have been asked for.
+#[test]
+fn a_silence_that_ends_with_a_copy_of_what_ends_it_was_the_paths() {
+    let copied = |late| {
+        format!(
+            "a+300 S 1448 more late=400 #b
+             b+0 S 1448 more late=400
+             b+250 S 5544..6992 more late={late}"
+        )
+    };
+    let paused = "a+700 S 1448 more\n +0 S 1448 more".to_owned();
+    for (then, stood) in [(copied(150.2), true), (copied(210.0), false), (paused, false)] {
+        let text = settled(6) + "+5 C 100 #q\n q+10 S 1448x3 more #a\n a+0 C ack\n" + &then + "\n +0 C ack";
+        let seen = log(text).rtt(ms(40)).seen_at(End::Client);
+        let queue = seen.exchange(7).ns(Cause::Queueing, Path);
+        assert!(if stood { queue >= ms(650) } else { queue <= ms(60) }, "{queue}: {seen}");
+    }
+}

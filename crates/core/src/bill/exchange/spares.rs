@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Instant, SackBlock, Segment, Seq};
 
 use super::Path;
+use crate::bill::pause::Pause;
 use crate::bill::spare::{Copies, Spare};
 use crate::words::report::Confidence;
 
@@ -75,6 +76,11 @@ impl Path {
     /// When what left at `since` was still on its way, as the capture saw it pass again.
     pub(crate) fn passed_again(&self, since: Instant) -> Option<Instant> {
         self.aside.as_ref()?.passed_again.filter(|&at| at > since)
+    }
+
+    /// Its last silence, if it was one of these: once.
+    pub(crate) fn take_pause(&mut self, which: impl FnOnce(&mut Pause) -> bool) -> Option<Pause> {
+        self.aside.as_mut()?.pause.take_if(which)
     }
 
     /// What was charged for the only copy, which counts: the answer had left before it arrived.
