@@ -323,3 +323,22 @@ fn a_first_packet_that_comes_last_at_the_same_instant_was_not_lost() {
         assert!(seen.spent(Cause::ServerThink, Server) >= ms(286), "{seen}");
     }
 }
+
+/// What others overtook bears their stamp, of a clock that counts milliseconds, and comes 163 ms later (frames 73 to 81 of a voice message's): it left
+/// with them, and was held. A copy that a signal calls for has a later one.
+#[test]
+fn what_has_the_stamp_of_its_overtaker_was_late_and_not_lost() {
+    for lost in [false, true] {
+        let answer = if lost {
+            "q+0 S 1428 more lost\n q+0 S 1428 more #b\n +0 C ack #told\n told+126 S 1200..2628 more"
+        } else {
+            "q+0 S 1428 more late=163\n q+0 S 1428 more #b\n +0 C ack"
+        };
+        let text = settled(6) + "+5 C 253 #q\n" + answer + "\n b+200 S 360\n +0 C ack";
+        let seen = log(text).rtt(ms(37)).without_ip_ids().seen_at(End::Client);
+        let bill = seen.exchange(7);
+        let [repair, late] = [Cause::Loss, Cause::Queueing].map(|cause| bill.ns(cause, Path));
+        let repair = repair + bill.ns(Cause::Rto, Path);
+        assert!(if lost { repair >= ms(120) } else { late >= ms(162) && repair == ms(0) }, "{seen}");
+    }
+}

@@ -9,6 +9,8 @@ use crate::words::limits::{HELD_BACK_MIN, TIMER_TICK};
 
 /// No timer of delayed acknowledgements runs longer: 200 ms (TCP_DELACK_MAX, include/net/tcp.h; Windows), 100 ms (BSD).
 const PEER_TIMER_MAX: Duration = Duration::from_millis(200);
+/// A stamp that comes again so late is not of a clock that ticks slowly (10 ms in some hosts of today). Source: none written down.
+const HELD_WITH_MIN: Duration = Duration::from_millis(20);
 
 impl Flow {
     /// Whether bytes are missing that neither came nor were acknowledged, and had been noticed by then.
@@ -72,7 +74,20 @@ impl Flow {
     pub(crate) fn left_before(&self, segment: &Segment, mss: u32) -> bool {
         let packets = segment.payload_len.div_ceil(mss.max(1)).max(1) as u16;
         let by_number = || segment.ip_id.is_some_and(|id| self.ip_id.is_before_others(id, packets));
-        self.beside_shown(segment).map_or_else(by_number, Ordering::is_lt)
+        self.beside_shown(segment)
+            .map_or_else(|| by_number() || self.left_with_shown(segment), Ordering::is_lt)
+    }
+
+    /// Whether it has the very stamp of the packet that showed it to be missing, though its sender's clock ticks several times in what has passed
+    /// since: both left together, and nothing that was heard of the one let the other go.
+    #[cold]
+    #[inline(never)]
+    fn left_with_shown(&self, segment: &Segment) -> bool {
+        let shown = self.unusual.holes.stamp(segment.seq, segment.seq + segment.payload_len);
+        let same = shown.is_some() && shown == segment.options.timestamps.map(|stamps| stamps.val);
+        let since = self.clock.same_stamp_for(segment.at).filter(|_| same);
+        let ticks = |since| self.clock.ticks_apart(0, 0).is_some() || self.clock.ticks_within(since);
+        since.is_some_and(|since| since >= HELD_WITH_MIN && ticks(since))
     }
 
     /// Whether they say that it left behind what showed it to be missing: a copy, for new data leave in their order.
