@@ -164,6 +164,9 @@ fn take_what_was_late(
             detail.form = Some(black_hole::FORM);
         }
         split.take(charge.evidence(from.packet, segment.packet));
+        if let Some(lost) = answered_unseen(open, client, class, from) {
+            split.take(lost.evidence(from.packet, segment.packet));
+        }
     }
     // Near the client, the request's last flight had to pass the bottleneck behind the capture.
     let busy = client.unusual.busy_from(from.at);
@@ -186,6 +189,18 @@ fn take_what_was_late(
     {
         split.take(late.evidence(from.packet, segment.packet));
     }
+}
+
+/// What passed until its server was heard behind an answer that had not come, while the question was sent again: the path lost what was asked, answered
+/// or acknowledged meanwhile.
+#[cold]
+#[inline(never)]
+fn answered_unseen(open: &Open, asked: &Flow, class: SegmentClass, from: &LastData) -> Option<Charge> {
+    let SegmentClass::OutOfOrderOrRepair { noticed_at } = class else { return None };
+    let copied = open.request.has_copies() || open.request.was_acked_late();
+    let detail = Detail { form: Some(Form::Timeout), ..Detail::default() };
+    let lost = Charge::new(Cause::Rto, asked.side, noticed_at - from.at, Confidence::Possible);
+    copied.then(|| lost.detail(detail))
 }
 
 /// What of `left` an answer was on its way that others overtook: it had left when the first of these passed, whose number is beyond it. Where an

@@ -342,3 +342,20 @@ fn what_has_the_stamp_of_its_overtaker_was_late_and_not_lost() {
         assert!(if lost { repair >= ms(120) } else { late >= ms(162) && repair == ms(0) }, "{seen}");
     }
 }
+
+/// The answer and all that acknowledges its question are lost, which goes out three times more, until the server is heard behind the answer that has not
+/// come, 0.6 s before its copy (frames 1603 to 1608 of a telephone's): all but the path's way was loss. A server that acknowledges at once, and takes 1.2 s
+/// before it sends the answer that is lost, has taken these.
+#[test]
+fn who_is_heard_from_behind_an_unseen_answer_had_answered() {
+    let lost = "+5 C 158 #q\n q+20 S 120 lost\n q+307 C 400..558 lost\n q+612 C 400..558 lost\n q+1222 C 400..558 #last
+         last+0 S ack #heard\n heard+580 S 800..920\n +0 C ack";
+    let slow = "+5 C 158 #q\n q+0 S ack\n q+1200 S 120 lost #a\n a+5 S ack\n a+300 S 800..920\n +0 C ack";
+    for (text, own, repair) in [(lost, [0, 21], 1_780), (slow, [1_150, 1_210], 290)] {
+        let seen = log(settled(4) + text).rtt(ms(100)).seen_at(End::Client);
+        let bill = seen.exchange(5);
+        let think = bill.ns(Cause::ServerThink, Server);
+        assert!((ms(own[0])..=ms(own[1])).contains(&think), "{think}: {seen}");
+        assert!(bill.ns(Cause::Rto, Path) >= ms(repair), "{seen}");
+    }
+}
