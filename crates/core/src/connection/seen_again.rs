@@ -11,7 +11,7 @@ use crate::flow::duplicate_filter;
 
 /// A capture that sees a packet twice sees it on both sides of so many routers at most. Source: none written down.
 const HOPS_BETWEEN: u8 = 4;
-/// What crosses a host's interfaces, or a router, without having waited there takes less.
+/// What crosses a host's interfaces, or a router, without having waited there takes less. Source: none written down.
 const WAITED_MIN: Duration = Duration::from_millis(2);
 
 impl Connection {
