@@ -14,14 +14,12 @@ use crate::bill::revise::Revision;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
 use crate::flow::ends::{CLIENT, SERVER, side};
-use crate::flow::handshake::Setup;
 use crate::flow::ports;
 use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::rules::pair::Pair;
-use crate::rules::proxy::Beyond;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
-use crate::rules::{self, cork, crossed, handshake, nagle, not_captured, repair, server_think};
+use crate::rules::{self, cork, crossed, nagle, not_captured, repair, server_think};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{BURST_GAP, DELAYED_ACK_MIN, HELD_BACK_MIN, ROUND_TRIP_PLAY, WORD_MAX};
@@ -331,34 +329,6 @@ impl Connection {
             dialogue: self.talk.as_deref().is_some_and(Talk::is_dialogue),
             beyond: self.beyond(),
         }
-    }
-
-    /// The way behind whoever acknowledges for the server, as far as it can be one.
-    #[inline]
-    pub(super) fn beyond(&self) -> Option<Beyond> {
-        let (setup, near) = (self.setup.as_ref()?, self.tap_rtt[SERVER].get()?);
-        if setup.is_repeated() {
-            return self.opened_behind(setup, near);
-        }
-        let opened = setup.opened().filter(|_| !handshake::is_of_copy(setup, near))?;
-        self.answers.beyond(opened, near, || self.answers.taken_over || self.has_host_between())
-    }
-
-    /// The same where several SYNs were sent: a host that must stand in between, and acknowledges sooner than the last of them was answered, is no measure of
-    /// the way that was opened.
-    #[cold]
-    #[inline(never)]
-    fn opened_behind(&self, setup: &Setup, near: Duration) -> Option<Beyond> {
-        let opened = setup.opened_at_least().filter(|_| self.has_host_between())?;
-        self.answers.beyond(opened, near, || true).map(Beyond::by_guess)
-    }
-
-    /// Whether another may stand behind whoever acknowledges for the server.
-    #[inline]
-    pub(super) fn may_be_behind(&self) -> bool {
-        let opened = self.setup.as_ref().and_then(Setup::opened_at_least);
-        let (Some(opened), Some(near)) = (opened, self.tap_rtt[SERVER].get()) else { return false };
-        self.answers.may_be_behind(opened, near)
     }
 
     /// The interval before a segment that continues what its sender sent at `last`.

@@ -6,6 +6,7 @@
 mod accepting;
 mod acknowledging;
 mod asking;
+mod behind;
 mod beside;
 mod billing;
 mod clock;

@@ -99,11 +99,18 @@ impl Answers {
     }
 
     /// Whether neither the handshake, which took `opened` or more, nor any answer ever came as soon as acknowledgements do, of whoever is
-    /// `near` away. Then another may stand behind it, and nothing that this server seems to do is sure.
+    /// `near` away, or a host must stand in `between`, however soon an answer came: it may have been to an earlier question. Then another may stand
+    /// behind it, and nothing that this server seems to do is sure.
     #[inline]
-    pub(crate) fn may_be_behind(self, opened: Duration, near: Duration) -> bool {
+    pub(crate) fn may_be_behind(
+        self,
+        opened: Duration,
+        near: Duration,
+        between: impl FnOnce() -> bool,
+    ) -> bool {
         let far = near.times(DOUBTED).max(BEHIND_MIN);
-        opened >= far && self.quickest >= far
+        let nearer = opened >= near.times(NEARER_BETWEEN).max(BEHIND_MIN);
+        opened >= far && self.quickest >= far || nearer && between()
     }
 
     /// The way behind a host that is `near` away, of a connection that took `opened` to open. `between` where a host must stand in between.

@@ -1,0 +1,39 @@
+//! Does another host stand behind whoever acknowledges for the server?
+
+use tcpwhy_wire::Duration;
+
+use super::Connection;
+use crate::flow::ends::SERVER;
+use crate::flow::handshake::Setup;
+use crate::rules::handshake;
+use crate::rules::proxy::Beyond;
+
+impl Connection {
+    /// The way behind whoever acknowledges for the server, as far as it can be one.
+    #[inline]
+    pub(super) fn beyond(&self) -> Option<Beyond> {
+        let (setup, near) = (self.setup.as_ref()?, self.tap_rtt[SERVER].get()?);
+        if setup.is_repeated() {
+            return self.opened_behind(setup, near);
+        }
+        let opened = setup.opened().filter(|_| !handshake::is_of_copy(setup, near))?;
+        self.answers.beyond(opened, near, || self.answers.taken_over || self.has_host_between())
+    }
+
+    /// The same where several SYNs were sent: a host that must stand in between, and acknowledges sooner than the last of them was answered, is no measure of
+    /// the way that was opened.
+    #[cold]
+    #[inline(never)]
+    fn opened_behind(&self, setup: &Setup, near: Duration) -> Option<Beyond> {
+        let opened = setup.opened_at_least().filter(|_| self.has_host_between())?;
+        self.answers.beyond(opened, near, || true).map(Beyond::by_guess)
+    }
+
+    /// Whether another may stand behind whoever acknowledges for the server.
+    #[inline]
+    pub(super) fn may_be_behind(&self) -> bool {
+        let opened = self.setup.as_ref().and_then(Setup::opened_at_least);
+        let (Some(opened), Some(near)) = (opened, self.tap_rtt[SERVER].get()) else { return false };
+        self.answers.may_be_behind(opened, near, || self.has_host_between())
+    }
+}
