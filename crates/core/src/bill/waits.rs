@@ -96,12 +96,12 @@ impl Waits {
 }
 
 /// Charges the time from `from` to `until`: to what held these directions meanwhile, as far as these causes count, and what is
-/// left to `rest`.
+/// left to what `rest` says of so much.
 pub(crate) fn fill(
     account: &mut Account,
     [from, until]: [Instant; 2],
     held: &[(&Waits, u32)],
-    mut rest: Charge,
+    rest: impl FnOnce(Duration) -> Charge,
 ) {
     let mut waits: Vec<(Instant, &Charge)> = Vec::new();
     for (of, causes) in held {
@@ -117,16 +117,16 @@ pub(crate) fn fill(
     }
     waits.sort_by_key(|(begins, _)| *begins);
     let mut now = from;
-    rest.ns = Duration::ZERO;
+    let mut left = Duration::ZERO;
     for (begins, charge) in waits {
-        rest.ns += (begins - now).at_least_zero();
+        left += (begins - now).at_least_zero();
         let ends = (begins + charge.ns).min(until);
         let ns = (ends - begins.max(now)).at_least_zero();
         account.charge(&Charge { ns, ..charge.clone() });
         now = now.max(begins).max(ends);
     }
-    rest.ns += (until - now).at_least_zero();
-    account.charge(&rest);
+    left += (until - now).at_least_zero();
+    account.charge(&Charge { ns: left, ..rest(left) });
 }
 
 #[cfg(test)]
@@ -157,7 +157,7 @@ mod tests {
             waits.keep(&split, Cause::SenderThink.bit(), at(n));
         }
         let mut account = Account::default();
-        fill(&mut account, [at(0), at(5_000)], &[(&waits, !0)], charge(Cause::SenderThink, 0));
+        fill(&mut account, [at(0), at(5_000)], &[(&waits, !0)], |_| charge(Cause::SenderThink, 0));
         assert_eq!(spent(&account, Cause::Bandwidth), Duration::from_millis(5_000));
         assert_eq!(waits.kept.len(), 1);
     }
@@ -180,7 +180,7 @@ mod tests {
         ] {
             let mut account = Account::default();
             let held = [(&waits[0], !0), (&waits[1], !0)];
-            fill(&mut account, [at(from), at(until)], &held, charge(Cause::ServerThink, 0));
+            fill(&mut account, [at(from), at(until)], &held, |_| charge(Cause::ServerThink, 0));
             let shown = [Cause::Rto, Cause::ReceiveWindow, Cause::ServerThink].map(|c| spent(&account, c));
             assert_eq!(shown, [rto, window, think].map(Duration::from_millis), "{from} to {until}");
             assert_eq!(account.total(), at(until) - at(from));

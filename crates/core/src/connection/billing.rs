@@ -22,7 +22,9 @@ use crate::rules::wait::Wait;
 use crate::rules::{self, cork, crossed, nagle, not_captured, repair, server_think};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{BURST_GAP, DELAYED_ACK_MIN, HELD_BACK_MIN, ROUND_TRIP_PLAY, WORD_MAX};
+use crate::words::limits::{
+    ASKS_ON_MAX, BURST_GAP, DELAYED_ACK_MIN, HELD_BACK_MIN, ROUND_TRIP_PLAY, WORD_MAX,
+};
 use crate::words::report::{Confidence, Trigger};
 
 /// What a writer that is woken takes to write on.
@@ -168,6 +170,8 @@ impl Connection {
             verdict.split.doubt(); // it may be a round on the way behind whoever acknowledges
         } else if self.is_framed() || self.frames.is_guess() {
             verdict.split.doubt(); // each frame is a message of its own, and what was left out may have been messages
+        } else if wait.gap >= ASKS_ON_MAX && self.open.as_deref().is_some_and(|open| open.initiator == from) {
+            verdict.split.doubt(); // nobody may have waited for its answer yet
         } else if self.goes_on_by_its_bytes(from, wait.segment.seq) {
             verdict.split.settle_message();
         } else if from == SERVER && self.frames.ended_a_stream(wait.last) {

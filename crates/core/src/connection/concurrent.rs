@@ -32,6 +32,7 @@ use crate::rules::{self, application_window, nagle, round_trip, several_question
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
+use crate::words::limits::ASKS_ON_MAX;
 use crate::words::mark::{Mark, Role};
 use crate::words::report::{Kind, Pairing, Trigger};
 
@@ -459,12 +460,10 @@ impl Connection {
         let question = ask.question;
         if ask.until() < question.last.0 {
             let span = [ask.until(), question.last.0];
-            fill(
-                &mut ask.account,
-                span,
-                &[(asking, !0)],
-                several_questions::pause(&self.pair(), is_cut, asker, [question.first.1, question.last.1]),
-            );
+            let packets = [question.first.1, question.last.1];
+            let pause =
+                |ns| several_questions::pause(&self.pair(), is_cut || ns >= ASKS_ON_MAX, asker, packets);
+            fill(&mut ask.account, span, &[(asking, !0)], pause);
         }
         let Some(answer) = ask.answer else { return };
         let packets = [question.last.1, answer.first.1];
@@ -474,16 +473,13 @@ impl Connection {
             way.charges().for_each(|charge| ask.account.charge(charge));
             let think = several_questions::think(&pair, ask, packets);
             let span = [ask.until(), answer.first.0];
-            fill(&mut ask.account, span, &[(answering, !0), (asking, REPAIRS)], think);
+            fill(&mut ask.account, span, &[(answering, !0), (asking, REPAIRS)], |_| think);
         }
         if ask.until() < answer.last.0 {
             let span = [ask.until(), answer.last.0];
-            fill(
-                &mut ask.account,
-                span,
-                &[(answering, !0)],
-                several_questions::pause(&self.pair(), is_cut, other, [answer.first.1, answer.last.1]),
-            );
+            let packets = [answer.first.1, answer.last.1];
+            let pause = |_| several_questions::pause(&self.pair(), is_cut, other, packets);
+            fill(&mut ask.account, span, &[(answering, !0)], pause);
         }
     }
 }

@@ -190,3 +190,20 @@ fn what_comes_between_the_words_of_both_ends_makes_their_pauses_possible_at_most
     let likely = pauses.iter().filter(|line| line.confidence > Possible).count();
     assert!(likely <= 3, "{likely}: {seen}");
 }
+
+/// A client says a part of a question whose head says that it is longer, all of it is acknowledged, and the rest comes 10.5 s later, by itself or behind a question
+/// beside it (frames 46 to 175 of an attack on SMB): nobody may have waited for the answer yet. It pauses for 2 s, and somebody hardly did not.
+#[test]
+fn a_long_pause_in_the_middle_of_a_question_may_keep_nobody_waiting() {
+    for (pause, sure) in [(10_500, Possible), (2_000, Confidence::Likely)] {
+        for beside in ["", "part+1000 C 53 asks=2\n +0 S 53 answers=2\n +0 C ack\n"] {
+            let text = format!(
+                "handshake\n +5 C 100 asks=0\n +0 S 50 answers=0\n +0 C ack\n @300 C 700 asks=1 opens #part\n part+0 S ack\n
+                 {beside} part+{pause} C 700 asks=1 part\n +1 S 60 answers=1\n +0 C ack"
+            );
+            let seen = log(text).rtt(ms(0.2)).seen_at(End::Client);
+            let pauses = seen.longer(Cause::SenderThink, ms(1_000));
+            assert_eq!(pauses.iter().map(|line| line.confidence).collect::<Vec<_>>(), [sure], "{seen}");
+        }
+    }
+}
