@@ -5,6 +5,7 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::Connection;
 use super::frame_sizes::{are_windows, is_control};
+use super::opening::AT_ONCE;
 use super::roles::{PAUSE_LONG, PAUSE_MIN, Parked, TURNS_MIN, Turn};
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
@@ -115,6 +116,23 @@ impl Connection {
         self.is_next_ping(open, segment)
             || self.has_answered_ping(open, segment)
             || self.has_opened_windows(open, segment)
+            || self.has_made_room(open, segment)
+    }
+
+    /// Whether the client of an SSH has said one word at the heels of what it heard, and the server says nothing for a hundred times as long: a window (RFC 4254, 5.2), which
+    /// is as short as a key, and which no terminal echoes.
+    fn has_made_room(&self, open: &Open, segment: &Segment) -> bool {
+        let wait = segment.at - open.request_at();
+        let heard = self.flows[SERVER].last_data;
+        open.initiator == CLIENT
+            && self.ends.end(SERVER).port == ports::SSH
+            && wait >= PAUSE_LONG
+            && open.client_idle.times(SIGNALS) <= wait
+            && open.request.index == 0
+            && (1..=CONFIRMS_MAX).contains(&open.request_bytes)
+            && self.flows[CLIENT].newly_acked == 0
+            && heard.is_some_and(|heard| open.passed - heard.at - self.tap_rtt(CLIENT) <= AT_ONCE)
+            && !self.asks_by_its_bytes(open.request_first)
     }
 
     /// Whether the client, of whose connection nobody knows that it is one of HTTP/2, has said two words at once that are as long as those which open its window and that of

@@ -21,6 +21,9 @@ const SECURED: [u16; 27] = [
     6_443, 6_697, 8_443, 8_883, 9_093, 9_443, 11_207, 61_614, 61_617,
 ];
 
+/// RFC 4253, 9.
+pub(crate) const SSH: u16 = 22;
+
 /// Whether a service at this port speaks TLS.
 pub(crate) fn speaks_tls(port: u16) -> bool {
     SECURED.binary_search(&port).is_ok()

@@ -427,3 +427,17 @@ fn words_at_the_heels_of_an_answer_begin_no_question() {
         assert_eq!(seen.longer(Cause::SenderThink, ms(100)).len(), 0, "{seen}");
     });
 }
+
+/// A session of SSH of which the beginning is missing: its client opens its window by 36 bytes 0.4 ms behind the server's output, and the next of that comes 846 ms later
+/// (frames 8 to 26): nobody waits. A key is as long, and comes 300 ms behind the output; at another port nobody knows what is said.
+#[test]
+fn a_window_of_ssh_at_the_heels_of_its_output_asks_nothing() {
+    for (port, heels, asks) in [(22, 0.4, false), (22, 300.0, true), (2_323, 0.4, true)] {
+        let text = format!(
+            "@0 S 1060 #out\n out+0 C ack\n out+{heels} C 36 #word\n +41 S ack\n word+846 S 1124 #more\n more+0.3 S 100\n +0 C ack"
+        );
+        let ends = [Endpoint::v4([217, 117, 226, 147], 54_530), Endpoint::v4([172, 16, 26, 2], port)];
+        let seen = log(text).rtt(ms(4)).between(ends).seen_at(End::Server);
+        assert_eq!(seen.spent(Cause::ServerThink, Server) >= ms(800), asks, "{port}: {seen}");
+    }
+}
