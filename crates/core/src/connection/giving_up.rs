@@ -43,7 +43,9 @@ impl Connection {
         let unseen = self.flows.iter().any(|flow| flow.acked_unseen() || flow.missing_from_capture);
         let Some(asked) = open.request.last.filter(|_| owed && arrived && whole && !unseen) else { return };
         let closed = [asker, server].map(|end| self.roles.closed_at[end].get().map(|at| at - asked.at));
-        let spoke = self.flows[server].last_data.is_some_and(|said| said.at >= asked.at);
+        let said = |since| self.flows[server].last_data.is_some_and(|said| said.at >= since);
+        let late = self.roles.closed_at[asker].get().is_some_and(said);
+        let spoke = [said(asked.at), late];
         let Some(split) = ended::unanswered(&self.pair(), server, asked.packet, closed, spoke) else {
             return;
         };

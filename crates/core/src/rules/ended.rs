@@ -23,18 +23,23 @@ use crate::words::report::{Confidence, Detail};
 
 /// Who closes sooner behind its question may still wait for the answer.
 const GAVE_UP_MIN: Duration = RTO_MIN;
+/// ... or, where it refuses that when it comes, so soon: who only says that it will ask no more says it at once. Source: none written down.
+const REFUSES_MIN: Duration = Duration::from_millis(50);
 
 /// The wait for `server` behind the question's last packet, when either end closed, `asker` and it, so long after that; and whether
-/// it spoke all the same, too late.
+/// it spoke all the same, and so `late` that its asker had closed.
 pub(crate) fn unanswered(
     pair: &Pair<'_>,
     server: usize,
     asked: u64,
     [asker, answerer]: [Option<Duration>; 2],
-    spoke: bool,
+    [spoke, late]: [bool; 2],
 ) -> Option<Split> {
+    // No answer comes sooner than a round trip.
+    let path = pair.tap_rtt[server] + pair.tap_rtt[1 - server];
+    let least = if late { REFUSES_MIN.max(path.times(2)) } else { GAVE_UP_MIN };
     // What its asker closes it knows at once: the way back comes on top of what passes here.
-    let gave_up = asker.filter(|wait| *wait >= GAVE_UP_MIN).map(|wait| wait - pair.tap_rtt[1 - server]);
+    let gave_up = asker.filter(|wait| *wait >= least).map(|wait| wait - pair.tap_rtt[1 - server]);
     let closed = answerer.filter(|wait| *wait >= GAVE_UP_MIN);
     let wait = gave_up.into_iter().chain(closed).min()?;
     // How long that is its asker's own time-out says then, and that its server had anything to say, nothing: a probe speaks to whoever listens.

@@ -315,6 +315,25 @@ fn what_a_nat_acknowledges_is_as_far_away_where_nobody_takes_the_answer() {
     assert!(way.ns >= ms(324) && bill.ns(Cause::ServerThink, Server) <= ms(4), "{seen}");
 }
 
+/// An asker of DNS closes 86 ms behind its question, and resets when its answer comes 3 s later, with the FIN (frames 1627 to 2211 of a lookup over TCP) or behind
+/// it: it had waited until it closed. One that closes at once may only have said that it will ask no more.
+#[test]
+fn whoever_refuses_a_late_answer_had_waited_until_it_closed() {
+    for (closes, waited) in [(86.0, 86.0), (0.2, 3_070.0)] {
+        for answer in ["S 173 #a\n a+0 S fin", "S 173 fin #a"] {
+            let text = format!(
+                "handshake\n +0.1 C 35 asks #q\n q+0 S ack\n q+{closes} C fin\n +0 S ack\n q+3070 {answer}\n a+0 C rst"
+            );
+            let log = log(text).rtt(ms(1.6)).without_timestamps();
+            let seen = Seen::of_marked(log.capture(End::Client), log.marks(), "the client");
+            let bill = seen.exchange(1);
+            let [way, thought] = [bill.ns(Cause::RoundTrip, Path), bill.ns(Cause::ServerThink, Server)];
+            assert!(way + thought >= ms(waited - 2.0) && way + thought <= ms(waited + 4.0), "{seen}");
+            assert!(bill.of(Cause::ServerThink).confidence <= Confidence::Likely, "{seen}");
+        }
+    }
+}
+
 /// A client closes three seconds behind a question that never arrives, and its server, which has heard nothing but that, 19 s later (frames 1090 to 2020 of a browser's, whose way up
 /// is dead): it was waited for until the first of them.
 #[test]
