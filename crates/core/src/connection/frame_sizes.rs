@@ -21,7 +21,7 @@ pub(super) const FRAME_LENGTHS: u64 = {
     lengths
 };
 /// Those of PING alone.
-pub(super) const PING_LENGTHS: u64 = 1 << PING | 1 << (PING + RECORDS[1]) | 1 << (PING + RECORDS[2]);
+const PING_LENGTHS: u64 = 1 << PING | 1 << (PING + RECORDS[1]) | 1 << (PING + RECORDS[2]);
 /// What ends a session is so long (RFC 8446, 6 and 5.2; RFC 5288, 3): it may answer nothing.
 pub(super) const ALERTS: [u64; 2] = [24, 31];
 /// Two tickets of OpenSSL's are 510 bytes: what is longer may be the answer. Source: measured, OpenSSL 3.0.
@@ -39,6 +39,12 @@ pub(super) struct Holds {
     pub settings: bool,
     pub ping: bool,
     pub more: bool,
+}
+
+/// Whether so many bytes may be a PING and nothing else.
+#[inline]
+pub(super) const fn is_as_long_as_ping(len: u32) -> bool {
+    len < u64::BITS && PING_LENGTHS >> len & 1 == 1
 }
 
 pub(super) fn holds(len: u32, record: u32) -> Option<Holds> {

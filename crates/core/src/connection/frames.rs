@@ -7,13 +7,14 @@
 //! A size alone proves nothing: a request or a reply may be as large. So the connection must have shown that it is one of HTTP/2, and a frame of the
 //! responder's is the answer for as long as no other comes.
 
+mod passing;
 mod unasked;
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::frame_sizes::{
-    CHANGE_CIPHER_SPEC, FRAME_LENGTHS, Holds, LONG_MIN, PING, PING_LENGTHS, RECORDS, SETTINGS_ACK,
-    TICKETS_MAX, WINDOW_UPDATE, acknowledging, holds, is_control, many_windows,
+    CHANGE_CIPHER_SPEC, Holds, LONG_MIN, PING, RECORDS, SETTINGS_ACK, TICKETS_MAX, WINDOW_UPDATE,
+    acknowledging, holds, is_as_long_as_ping, is_control, many_windows,
 };
 use crate::bill::exchange::Open;
 use crate::estimate::maybe::Maybe;
@@ -155,43 +156,6 @@ impl Frames {
         let confirmed = if ping { self.confirmed[from].saturating_add(behind.into()) } else { 0 };
         self.confirmed[from] = confirmed;
         confirmed >= CONFIRMED_MIN
-    }
-
-    /// Whether a segment of `len` bytes is no frame as far as anybody knows, and shows nothing of the connection.
-    #[expect(
-        clippy::inline_always,
-        reason = "it is asked of each segment with data, and a call costs as much as what it asks"
-    )]
-    #[inline(always)]
-    pub(super) fn passes(&self, len: u32, from: usize) -> bool {
-        if self.record.is_some() || self.opening > 0 {
-            return false;
-        }
-        if self.counted[from] >= SETTINGS_WITHIN {
-            return len >= 64 || PING_LENGTHS >> len & 1 == 0;
-        }
-        self.passes_at_first(len, from)
-    }
-
-    /// The same at the beginning of a connection.
-    #[inline(never)]
-    fn passes_at_first(&self, len: u32, from: usize) -> bool {
-        // Whether it began with a preface stands once the client has sent data: only another length can show more then.
-        let begun = from != CLIENT || self.counted[CLIENT] > 0;
-        let known = begun || self.settings == [[false; 3]; 2];
-        known && (len >= 64 || FRAME_LENGTHS >> len & 1 == 0)
-    }
-
-    /// Takes a segment that is no frame, as the general path does.
-    #[inline]
-    pub(super) fn on_passing(&mut self, len: u32, from: usize) {
-        if self.counted[from] >= SETTINGS_WITHIN {
-            self.last = (from as u8, 0);
-            return;
-        }
-        (self.answers, self.goes_on) = (false, false);
-        self.last = (from as u8, len);
-        self.count(len, from);
     }
 
     /// Takes one of an end's first segments with data: whether the client's may be a preface, and whether records hold less than a frame's head.
@@ -400,7 +364,7 @@ impl Frames {
             }
             return false;
         };
-        let may_be_ping = segment.payload_len < 64 && PING_LENGTHS >> segment.payload_len & 1 == 1;
+        let may_be_ping = is_as_long_as_ping(segment.payload_len);
         if may_be_ping && self.record.is_none() && opening.is_none() {
             self.weigh_ping_beside(open, segment.payload_len, from);
         }

@@ -10,6 +10,7 @@
 use tcpwhy_wire::Duration;
 
 use super::Connection;
+use super::frame_sizes::is_as_long_as_ping;
 use super::turn::Paired;
 use super::turns::PIECES_MAX;
 use crate::bill::charge::Charge;
@@ -196,14 +197,18 @@ impl Connection {
                 let comes = if from == CLIENT {
                     self.ends_usual(open, segment)
                 } else {
-                    open.awaits_usual(segment)
-                        && (open.request.index == 0 || self.waited_for_both(open, segment.at, from))
+                    let waited = || !is_as_long_as_ping(len) && self.waited_for_both(open, segment.at, from);
+                    open.awaits_usual(segment) && (open.request.index == 0 || waited())
                 };
                 if comes {
                     return Shape::Message;
                 }
             }
-        } else if len == self.sizes[from] && !fin && self.goes_on(open, segment, from) {
+        } else if len == self.sizes[from]
+            && !fin
+            && !is_as_long_as_ping(len)
+            && self.goes_on(open, segment, from)
+        {
             return Shape::Burst;
         }
         Shape::General

@@ -25,6 +25,7 @@ fn what_passes_is_known_beforehand() {
     };
     let lengths = [9, 13, 17, 22, 24, 31, 38, 39, 44, 46, 51, 63, 64, 100, 1000];
     let (mut state, mut passed) = (1_u64, 0);
+    let mut open = Open::new();
     for _ in 0..2_000 {
         let mut frames = Frames::default();
         for _ in 0..40 {
@@ -34,9 +35,15 @@ fn what_passes_is_known_beforehand() {
             segment.payload_len = lengths[(state >> 33) as usize % lengths.len()];
             let mut usual = frames.clone();
             let passes = frames.passes(segment.payload_len, from);
-            let left_out = frames.is_left_out(None, &segment, from, SegmentClass::New, None);
+            // A message of one piece under way, which the client's next one ends, or nothing.
+            (open.first_len, open.request_bytes) = (39, 39);
+            let under_way = (state >> 40 & 1 == 1).then_some(&open);
+            let left_out = frames.is_left_out(under_way, &segment, from, SegmentClass::New, None);
             if passes {
                 usual.on_passing(segment.payload_len, from);
+                if from == CLIENT {
+                    [&mut usual, &mut frames].into_iter().for_each(Frames::on_message);
+                }
                 assert_eq!((&usual, false), (&frames, left_out), "{} bytes", segment.payload_len);
                 passed += 1;
             }
