@@ -1,4 +1,6 @@
-//! Does another host stand behind whoever acknowledges for the server?
+//! May another host stand behind whoever acknowledges for the server?
+//!
+//! What tells is in `rules/proxy.rs`. Nearly always the handshake took hardly longer than acknowledgements do, and nothing else is asked.
 
 use tcpwhy_wire::Duration;
 
@@ -6,13 +8,23 @@ use super::Connection;
 use crate::flow::ends::SERVER;
 use crate::flow::handshake::Setup;
 use crate::rules::handshake;
-use crate::rules::proxy::Beyond;
+use crate::rules::proxy::{Beyond, NEARER_BETWEEN};
 
 impl Connection {
     /// The way behind whoever acknowledges for the server, as far as it can be one.
     #[inline]
     pub(super) fn beyond(&self) -> Option<Beyond> {
         let (setup, near) = (self.setup.as_ref()?, self.tap_rtt[SERVER].get()?);
+        // Whoever is not even twice as near stands there himself.
+        if setup.opened_at_least()? < near.times(NEARER_BETWEEN) {
+            return None;
+        }
+        self.weigh_beyond(setup, near)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn weigh_beyond(&self, setup: &Setup, near: Duration) -> Option<Beyond> {
         if setup.is_repeated() {
             return self.opened_behind(setup, near);
         }
@@ -22,8 +34,6 @@ impl Connection {
 
     /// The same where several SYNs were sent: a host that must stand in between, and acknowledges sooner than the last of them was answered, is no measure of
     /// the way that was opened.
-    #[cold]
-    #[inline(never)]
     fn opened_behind(&self, setup: &Setup, near: Duration) -> Option<Beyond> {
         let opened = setup.opened_at_least().filter(|_| self.has_host_between())?;
         self.answers.beyond(opened, near, || true).map(Beyond::by_guess)
