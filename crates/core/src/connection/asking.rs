@@ -59,6 +59,7 @@ impl Connection {
         class: SegmentClass,
         ledger: &mut Ledger,
     ) {
+        self.weigh_upload(segment, from);
         let unasked = |open: &&Open| from == SERVER && open.initiator == CLIENT && open.reply_first.is_none();
         let answer = self.open.as_deref().filter(unasked).map(|open| open.request_bytes as u32);
         if self.may_be_answered(segment, from) {

@@ -72,6 +72,12 @@ pub(super) fn many_windows(len: u32, record: u32) -> Option<Holds> {
     many.then_some(Holds { settings: false, ping: false, more: true })
 }
 
+/// What a record of TLS adds, where so many bytes are one of windows and nothing else.
+pub(super) fn record_of_windows(len: u32) -> Option<u32> {
+    let holds = |record: &u32| (1..=FRAMES_TOGETHER).any(|windows| record + windows * WINDOW_UPDATE == len);
+    RECORDS[1..].iter().copied().find(holds)
+}
+
 /// Whether so many bytes, of which these came first, are a window in a record of TLS, and another one.
 pub(super) fn are_windows(first: u32, bytes: u64) -> bool {
     let is_window = RECORDS.iter().any(|&record| record > 0 && first == record + WINDOW_UPDATE);

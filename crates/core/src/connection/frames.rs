@@ -84,6 +84,8 @@ pub(super) struct Frames {
     opening: u8,
     /// How long all that it has said so is.
     ticket: Option<u32>,
+    /// So many times in a row an upload has gone on behind windows.
+    uploads: u8,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -228,11 +230,6 @@ impl Frames {
     /// Takes a segment out that its end has sent at `at`.
     pub(super) fn leave_out(&mut self, from: usize, at: Instant) {
         self.left_out[from] = Maybe::of(at);
-    }
-
-    /// When the client last said something that was left out.
-    pub(super) fn last_window(&self) -> Option<Instant> {
-        self.left_out[CLIENT].get().filter(|_| self.record.is_some_and(|(record, _)| record > 0))
     }
 
     /// Whether what the server said last may be a frame of nothing (RFC 9113, 6.1), which ends an answer whose length nobody knew before: the same as
@@ -391,7 +388,8 @@ impl Frames {
             held = held.or_else(|| many_windows(segment.payload_len, record));
         }
         let asks = u32::try_from(open.request_bytes).is_ok_and(|len| holds(len, record).is_none());
-        let Some(held) = held.filter(|_| self.run[from] < FRAMES_MAX) else {
+        let is_run = |held: &Holds| self.run[from] < FRAMES_MAX || unasked::is_room(open, from, *held);
+        let Some(held) = held.filter(is_run) else {
             self.run = [0; 2];
             let after_frames = asks && self.answer == Answer::Frames;
             if from == open.initiator {
@@ -418,7 +416,7 @@ impl Frames {
 
     /// Whether a segment that holds nothing but frames is no part of the exchange under way; `asks` if that has a request that is more than that.
     fn is_beside(&mut self, open: &Open, segment: &Segment, from: usize, held: Holds, asks: bool) -> bool {
-        self.run[from] += 1;
+        self.run[from] = self.run[from].saturating_add(1);
         let echoes = held.ping && self.asked == Some(1 - from as u8);
         if echoes {
             self.asked = held.more.then_some(from as u8);

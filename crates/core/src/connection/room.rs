@@ -2,12 +2,13 @@
 //!
 //! A window is 65,535 bytes unless somebody says otherwise (RFC 9113, 6.9.2). Whoever reads a long answer opens it again by WINDOW_UPDATE, for the stream and the
 //! connection in one record, at the heels of the data and while the answer goes on: that is no question, and what the server sends one way
-//! behind it, as soon as it has it, had waited for it. All that the bytes tell is how many they are.
+//! behind it, as soon as it has it, had waited for it. All that the bytes tell is how many they are. A server does the same for what it takes: of an upload
+//! that goes on for a window's bytes, behind several words as long as windows, again and again, a client had waited for those.
 
-use tcpwhy_wire::Segment;
+use tcpwhy_wire::{Instant, Segment};
 
 use super::Connection;
-use super::frame_sizes::is_control;
+use super::frame_sizes::{is_control, record_of_windows};
 use super::opening::AT_ONCE;
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER, side};
@@ -16,12 +17,16 @@ use crate::rules::application_window;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
 use crate::words::cause::Cause;
-use crate::words::limits::{HELD_BACK_MIN, ROUND_TRIP_PLAY};
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, ROUND_TRIP_PLAY};
 
 /// Half a window: sooner nobody opens it again (`nghttp2_should_send_window_update`, lib/nghttp2_helper.c).
 const READ_MIN: u64 = 32_767;
 /// What such a window lets through, or the half of it, with what frames and records add.
 const WINDOWS: std::ops::RangeInclusive<u32> = 32_767..=67_000;
+/// What is in flight of an upload that has used up such a window: less may be what a congestion window lets through, which grows.
+const USED_UP: std::ops::RangeInclusive<u32> = 64_000..=67_000;
+/// So many words open it again before that is used up, or more. Source: none written down.
+const WORDS_MIN: u64 = 3;
 
 impl Connection {
     /// Whether a segment of the client's opens windows within the answer under way.
@@ -45,14 +50,48 @@ impl Connection {
         is_long(open) && self.frames.last_window().is_some_and(|given| given > open.request_at())
     }
 
-    /// What passed for the server's own time may have been a wait for its client's window.
+    /// A client in cipher goes on behind a window's bytes of an upload, and behind nothing but words that are as long as windows: where that happens again and again, they
+    /// are HTTP/2's, and answer nothing.
+    pub(super) fn weigh_upload(&mut self, segment: &Segment, from: usize) {
+        let uploads = |open: &Open| {
+            from == CLIENT
+                && open.initiator == CLIENT
+                && open.request_bytes >= READ_MIN
+                && open.reply_bytes > 0
+        };
+        if self.open.as_deref().is_some_and(uploads) {
+            self.weigh_words(segment);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn weigh_words(&mut self, segment: &Segment) {
+        let (Some(open), Some(said)) = (self.open.as_deref(), self.flows[SERVER].last_data) else { return };
+        let words = open.reply_bytes / u64::from(said.len.max(1));
+        let alike = words >= WORDS_MIN && open.reply_bytes.is_multiple_of(u64::from(said.len));
+        let window = u32::try_from(open.request_bytes).is_ok_and(|bytes| WINDOWS.contains(&bytes));
+        let at_once = segment.at - said.at - self.tap_rtt(CLIENT) <= AT_ONCE;
+        let record = record_of_windows(said.len)
+            .filter(|_| alike && window && at_once && self.speaks_tls() && !self.frames.is_http2());
+        self.frames.on_upload(record);
+    }
+
+    /// When the other end last opened windows, where this one's wait may have been for that.
+    fn given_to(&self, from: usize, wait: &Wait<'_>) -> Option<Instant> {
+        if from == SERVER {
+            return self.frames.last_window().filter(|_| wait.gap >= HELD_BACK_MIN);
+        }
+        let uploads = |open: &Open| open.initiator == CLIENT && open.request_bytes >= READ_MIN;
+        let uploads = wait.gap >= BURST_GAP && self.open.as_deref().is_some_and(uploads);
+        self.frames.last_room().filter(|_| uploads)
+    }
+
+    /// What passed for a sender's own time may have been a wait for its peer's window.
     #[cold]
     #[inline(never)]
     pub(super) fn charge_room(&self, wait: &Wait<'_>, from: usize, verdict: &mut Verdict) {
-        let Some(given) = self.frames.last_window().filter(|_| from == SERVER && wait.gap >= HELD_BACK_MIN)
-        else {
-            return;
-        };
+        let Some(given) = self.given_to(from, wait) else { return };
         // What a window has room for again is data, and no frame of HTTP/2's own.
         if is_control(wait.segment.payload_len.into()) {
             return;
@@ -61,17 +100,30 @@ impl Connection {
         let at_once = (-wait.rtt_to_sender.divided_by(ROUND_TRIP_PLAY)..=AT_ONCE).contains(&behind);
         let own = Cause::SenderThink.bit() | Cause::SendBuffer.bit();
         let with_link = own | Cause::Bandwidth.bit();
+        let congestion = Cause::CongestionWindow.bit() | Cause::SlowStart.bit();
         // What the congestion window lets go follows each acknowledgement, and a flight that ends where a window of HTTP/2 does ends for that.
-        let full = WINDOWS.contains(&wait.last.flight)
-            && verdict.split.has_only(with_link | Cause::CongestionWindow.bit());
-        if at_once
-            && verdict.split.has(own | Cause::CongestionWindow.bit())
-            && (full || verdict.split.has_only(with_link))
-        {
+        let is_window = |flight| {
+            USED_UP.contains(flight)
+                || WINDOWS.contains(flight) && (from == SERVER || acknowledges_nothing(wait))
+        };
+        let full = is_window(&wait.last.flight) && verdict.split.has_only(with_link | congestion);
+        let held = if from == SERVER {
+            verdict.split.has(own | Cause::CongestionWindow.bit())
+                && (full && !verdict.split.has(Cause::SlowStart.bit()) || verdict.split.has_only(with_link))
+        } else {
+            full
+        };
+        if at_once && held {
             let packets = [wait.last.packet, wait.segment.packet];
             verdict.split = application_window::judge(&verdict.split, wait.gap, side(from), packets);
         }
     }
+}
+
+/// Whether the peer's last word acknowledged nothing new: no congestion window has let this go.
+fn acknowledges_nothing(wait: &Wait<'_>) -> bool {
+    let acked = wait.flow.view.clocking_ack();
+    wait.peer.last_data.is_some_and(|said| acked.is_none_or(|acked| acked.packet < said.packet))
 }
 
 fn is_long(open: &Open) -> bool {

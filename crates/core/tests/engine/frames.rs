@@ -3,8 +3,9 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::{Confidence, Kind};
+use tcpwhy_wire::Endpoint;
 
-use crate::packet_log::{End, log, ms};
+use crate::packet_log::{CLIENT, End, each, log, ms};
 use crate::seen::Seen;
 
 /// A client's preface with its SETTINGS, the server's, and both acknowledged (RFC 9113, 3.4 and 6.5.3).
@@ -155,6 +156,35 @@ fn who_says_nothing_but_pings_confirms_messages() {
         let seen = Seen::of(log(text).rtt(ms(0.4)).capture(End::Client).split_off(3), "later");
         let last = seen.exchange(seen.count(Kind::Exchange));
         assert_eq!(last.exchange.request_bytes, word_bytes, "{seen}");
+    }
+}
+
+/// An upload in cipher, 16.4 KB at a time, four of which are under way: each goes out at the heels of two windows in one record, which come when an earlier one has arrived
+/// and been read (frames 75 to 4052 of a browser's). Nothing else held it once the first three windows have shown that. Words of another length, or one at the end
+/// of each four alone, as blocks of files are confirmed, are answers.
+#[test]
+fn an_upload_in_cipher_waits_for_its_servers_windows() {
+    let rounds = 14;
+    for (word, apart, windows) in [(48, 1, true), (50, 1, false), (48, 4, false)] {
+        let chunk = |n: i64| {
+            let after = if n < 4 {
+                "c0+0.1".to_owned()
+            } else {
+                format!("w{}+0.{:02}", if apart == 1 { n - 4 } else { n / 4 * 4 - 1 }, 5 + n % 4)
+            };
+            let next = n + 1;
+            let says =
+                if next % apart == 0 { format!("c{next}+0.3 S {word} #w{n}\n") } else { String::new() };
+            format!("{after} C 1448x11 more\n +0 C 476 #c{next}\n c{next}+0.2 S ack\n {says}")
+        };
+        let begins = "handshake\n +1 C 620\n +0 S 1448x3\n +0 C 64\n +0 C 92 #c0\n";
+        let text = format!("{begins} {} c{}+30 S 1523\n +0 C ack", each(0..4 * rounds, chunk), 4 * rounds);
+        let ends = [CLIENT, Endpoint::v4([45, 157, 188, 28], 443)];
+        let log = log(text).rtt(ms(24)).between(ends).without_timestamps();
+        let seen = log.seen_at(End::Client);
+        let held = seen.spent(Cause::ApplicationWindow, Server);
+        assert_eq!(held >= ms(24.0 * (rounds - 6) as f64), windows, "{word} {apart}: {held}: {seen}");
+        assert!(windows || held == ms(0), "{seen}");
     }
 }
 

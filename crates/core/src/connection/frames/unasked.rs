@@ -1,10 +1,13 @@
 //! What do frames of HTTP/2 tell that ask for nothing, or that come beside a question?
 
-use tcpwhy_wire::Segment;
+use tcpwhy_wire::{Instant, Segment};
 
-use super::{Answer, FAREWELL_AFTER, Frames, Holds, OPENING_MAX, PING, RECORDS, REFUTED, holds};
+use super::{Answer, FAREWELL_AFTER, Frames, Holds, OPENING_MAX, PING, RECORDS, REFUTED, UPLOAD_MIN, holds};
 use crate::bill::exchange::Open;
-use crate::flow::ends::CLIENT;
+use crate::flow::ends::{CLIENT, SERVER};
+
+/// So many times in a row an upload goes on behind nothing but windows where that is no chance. Source: none written down.
+const UPLOADS_MIN: u8 = 3;
 
 impl Frames {
     /// A client that has not spoken for a while asks with PING whether its server is still there, beside its question, and an echo of that alone is what comes first: that is
@@ -46,6 +49,27 @@ impl Frames {
         (1..RECORDS.len()).any(|n| known(n) && windows(RECORDS[n]) && goaway(RECORDS[n]))
     }
 
+    /// An upload has gone on behind words that are as long as windows in records of this length, or behind something else: so many times in a row that is HTTP/2.
+    pub(in crate::connection) fn on_upload(&mut self, record: Option<u32>) {
+        if self.record.is_some() {
+            return;
+        }
+        self.uploads = if record.is_some() { self.uploads.saturating_add(1) } else { 0 };
+        if self.uploads >= UPLOADS_MIN {
+            self.record = record.map(|record| (record, false));
+        }
+    }
+
+    /// When the client last said something that was left out.
+    pub(in crate::connection) fn last_window(&self) -> Option<Instant> {
+        self.left_out[CLIENT].get().filter(|_| self.record.is_some_and(|(record, _)| record > 0))
+    }
+
+    /// When the server last said something that was left out, where uploads have shown that they use up its windows.
+    pub(in crate::connection) fn last_room(&self) -> Option<Instant> {
+        self.left_out[SERVER].get().filter(|_| self.uploads >= UPLOADS_MIN)
+    }
+
     /// Whether a frame as long as GOAWAY comes a silence behind nothing but windows, which ask for nothing.
     #[cold]
     #[inline(never)]
@@ -53,4 +77,9 @@ impl Frames {
         let windows = u32::try_from(open.request_bytes).is_ok_and(|len| self.are_windows(len));
         windows && held.ping && segment.at - open.request_at() >= FAREWELL_AFTER
     }
+}
+
+/// Whether it is one window of many that are opened for a long question, however many came in a row.
+pub(super) fn is_room(open: &Open, from: usize, held: Holds) -> bool {
+    from != open.initiator && open.request_bytes >= UPLOAD_MIN && !held.ping && !held.settings
 }
