@@ -101,7 +101,7 @@ impl Connection {
         self.is_unheard_of(open) && closed_at.is_some_and(|at| at - open.start >= GIVES_UP_MIN)
     }
 
-    fn is_unheard_of(&self, open: &Open) -> bool {
+    pub(super) fn is_unheard_of(&self, open: &Open) -> bool {
         let Some(first) = open.request_first else { return false };
         match self.flows[CLIENT].highest_ack {
             Some(acked) => acked.at_or_before(first),

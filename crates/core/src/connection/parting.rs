@@ -192,6 +192,14 @@ impl Connection {
         // What is as long as a goodbye is one in front of a FIN, however long its sender had been silent before the capture, or behind its peer's.
         let is_goodbye = is_goodbye(open.request_bytes) && self.speaks_tls();
         at_once && open.request_bytes <= BYTES_MAX && (is_goodbye || open.client_idle >= SILENCE_MIN)
+            || self.is_into_the_void(open)
+    }
+
+    /// Whether a client says a word long behind its server's FIN, and nobody acknowledges that: its program had forgotten the connection, and no answer could come.
+    fn is_into_the_void(&self, open: &Open) -> bool {
+        let closed_at = self.roles.closed_at[SERVER].get().filter(|_| open.initiator == CLIENT);
+        let long_behind = closed_at.is_some_and(|at| open.start - at >= SILENCE_MIN);
+        long_behind && open.request_bytes <= BYTES_MAX && self.is_unheard_of(open)
     }
 
     /// Whether it is a copy of a question that nobody answers any more.

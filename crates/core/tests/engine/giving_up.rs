@@ -65,6 +65,18 @@ fn nobody_waits_for_copies_of_last_words() {
     }
 }
 
+/// A client says goodbye long behind its server's FIN, to a host that has forgotten the connection, and repeats that for minutes (frames 1311 to 6930 of a television's):
+/// nobody waits for it. Where nobody has closed, its server may have been asked.
+#[test]
+fn nobody_waits_for_copies_of_a_word_behind_the_servers_end() {
+    for (end, waited) in [("+240000 S fin\n +0 C ack\n", false), ("", true)] {
+        let copies = "w+200 C 6000..6023 lost\n w+600 C 6000..6023 lost\n w+1400 C 6000..6023 lost\n w+3000 C 6000..6023 lost";
+        let text = settled(60) + end + "+1500000 C 23 lost #w\n " + copies;
+        let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+        assert_eq!(!seen.lines(Cause::Rto, Path).is_empty(), waited, "{end}: {seen}");
+    }
+}
+
 /// A client asks, its question is acknowledged, and nothing comes: it closes after 2.3 s (frames 60 to 86 of an FTP server's). So long it waited
 /// for the server, also where the answer meets its reset, or where the server closes instead. Where nothing ever comes it is the client's own time-out that says how long:
 /// a scanner's, 5.005 s for each of 21 ports (frames 4987 to 5056 of a laboratory's). Who does not ask, by the bytes, waited for nobody.
