@@ -273,7 +273,7 @@ impl Connection {
             None if answers_at_once => self.answered_copy(segment, from),
             _ => (rtt, answers_at_once && rtt.is_some()),
         };
-        self.shown[from] |= shown;
+        self.shown[from] |= shown || rtt.is_some() && self.is_timed_late(segment, from);
         if let Some(rtt) = rtt {
             if !self.shown[from] && segment.seq_len() == 0 {
                 self.bare[from] = self.bare[from].min(rtt);
@@ -328,6 +328,13 @@ impl Connection {
             } else {
                 segment.seq_len() == 0 && next(CLIENT, segment.seq) && next(SERVER, segment.ack)
             }
+    }
+
+    /// Whether a bare acknowledgement is the first to time the way to a client that took a SYN-ACK behind the copy of a timer, however long that way is.
+    #[inline]
+    fn is_timed_late(&self, segment: &Segment, from: usize) -> bool {
+        let is_first = from == CLIENT && !self.shown[from] && segment.seq_len() == 0;
+        is_first && self.setup.as_ref().is_some_and(Setup::is_taken_behind_a_timer)
     }
 
     /// How long ago the copy of a SYN or SYN-ACK passed that this answers, where time stamps tell (RFC 7323, 3.2), and whether that is the

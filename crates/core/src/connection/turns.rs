@@ -404,8 +404,10 @@ impl Connection {
 
     /// When the client had the SYN-ACK.
     fn handshake_end(&self) -> Option<Instant> {
-        let (syn_ack, _) = self.setup.as_ref()?.last_syn_ack()?;
-        Some(syn_ack + self.tap_rtt(CLIENT))
+        let setup = self.setup.as_ref()?;
+        let (syn_ack, _) = setup.last_syn_ack()?;
+        let after = setup.taken_after().unwrap_or_default();
+        Some(syn_ack + self.tap_rtt(CLIENT).max(after))
     }
 
     /// Since when nothing was under way.

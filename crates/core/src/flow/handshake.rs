@@ -5,7 +5,7 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 use crate::estimate::maybe::Maybe;
 use crate::words::limits::{DELAYED_ACK_MAX, QUEUED_MIN};
 
-/// SYNs whose time stamps are remembered, to tell which of them was answered.
+/// SYNs and SYN-ACKs whose time stamps are remembered, to tell which of them was answered.
 const SYNS_REMEMBERED: usize = 8;
 /// A packet crosses a host's interfaces, or a router, in less.
 const SIGHTED_WITHIN: Duration = Duration::from_millis(2);
@@ -65,13 +65,13 @@ struct Rare {
     last_syn: (Instant, u64),
     first_syn_ack: (Maybe<Instant>, u64),
     syn_ack_count: u32,
-    /// The last two, and what their time stamps say.
-    syn_ack_stamps: [Option<(Instant, u32)>; 2],
+    /// The first ones with a time stamp, their packets, and what it says.
+    syn_acks: Vec<((Instant, u64), u32)>,
     /// The SYN that the SYN-ACK echoes, where time stamps tell.
     answered: Maybe<Instant>,
     /// The first SYN-ACK behind the one that the client took.
     again: Maybe<Instant>,
-    /// When the client acknowledged the first one, behind another.
+    /// When the client acknowledged one of them, behind a later one.
     taken: Maybe<Instant>,
     /// The quickest acknowledgement of what the client has sent since.
     least_since: Duration,
@@ -105,7 +105,7 @@ impl Setup {
             last_syn: self.first_syn,
             first_syn_ack: self.syn_ack,
             syn_ack_count: u32::from(self.syn_ack.0.is_some()),
-            syn_ack_stamps: [None, syn_ack.map(|((at, _), stamp)| (at, stamp))],
+            syn_acks: syn_ack.into_iter().collect(),
             answered: self.is_echoed.then_some(self.first_syn.0).into(),
             again: Maybe::NONE,
             taken: Maybe::NONE,
@@ -152,26 +152,25 @@ impl Setup {
         self.last_syn_ack_marks = Marks::of(syn_ack);
     }
 
-    /// The client acknowledges it, and echoes a stamp. That of the first of two SYN-ACKs, where the second has another, says that the first one had arrived: nothing
-    /// that follows an answer is echoed behind it (RFC 7323, 4.3), and the second one repaired nothing.
+    /// The client acknowledges it, and echoes a stamp. That of one of several SYN-ACKs, where those behind it have others, says that this one had arrived: nothing
+    /// that follows an answer is echoed behind it (RFC 7323, 4.3), and those behind it brought the client nothing.
     #[inline]
     pub(crate) fn on_taken(&mut self, at: Instant, echoed: u32) {
         if self.rare.is_some() && !self.done {
-            self.discard_copy(at, echoed);
+            self.discard_copies(at, echoed);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn discard_copy(&mut self, at: Instant, echoed: u32) {
-        let Some(rare) = self.rare.as_mut().filter(|rare| rare.syn_count == 1 && rare.syn_ack_count == 2)
-        else {
-            return;
-        };
-        let [Some((_, first)), Some((_, second))] = rare.syn_ack_stamps else { return };
-        if first == echoed && second != echoed {
-            (rare.syn_ack_count, rare.taken) = (1, Maybe::of(at));
-            self.syn_ack = rare.first_syn_ack;
+    fn discard_copies(&mut self, at: Instant, echoed: u32) {
+        let Some(rare) = self.rare.as_mut().filter(|rare| rare.syn_count == 1) else { return };
+        let stamped = rare.syn_acks.len() == rare.syn_ack_count as usize;
+        let is_last = rare.syn_acks.last().is_none_or(|(_, stamp)| *stamp == echoed);
+        let taken = rare.syn_acks.iter().position(|(_, stamp)| *stamp == echoed);
+        if let Some(index) = taken.filter(|_| stamped && !is_last) {
+            (rare.syn_ack_count, rare.taken) = (index as u32 + 1, Maybe::of(at));
+            self.syn_ack = (Maybe::of(rare.syn_acks[index].0.0), rare.syn_acks[index].0.1);
         }
     }
 
@@ -233,9 +232,8 @@ impl Setup {
     /// When the SYN-ACK passed that has this time stamp.
     pub(crate) fn answered_by(&self, echoed: u32) -> Option<Instant> {
         match &self.rare {
-            Some(rare) => {
-                rare.syn_ack_stamps.iter().flatten().find(|(_, val)| *val == echoed).map(|(at, _)| *at)
-            }
+            Some(_) if self.is_taken_behind_a_timer() => None,
+            Some(rare) => rare.syn_acks.iter().find(|(_, val)| *val == echoed).map(|((at, _), _)| *at),
             None => self.syn_ack.0.get().filter(|_| self.last_syn_ack_marks.stamp() == Some(echoed)),
         }
     }
@@ -250,6 +248,23 @@ impl Setup {
     pub(crate) fn taken_after(&self) -> Option<Duration> {
         let (at, _) = self.last_syn_ack()?;
         self.rare.as_ref()?.taken.get().map(|taken| taken - at)
+    }
+
+    /// Whether a copy lies between them that a timer sent: what acknowledges the SYN-ACK may have answered that again (RFC 9293, 3.10.7.4), and times no way.
+    pub(crate) fn is_taken_behind_a_timer(&self) -> bool {
+        let timer = SYN_ACK_TIMER - SYN_ACK_TIMER_PLAY;
+        let copied =
+            |(at, _): (Instant, u64)| self.rare.as_ref().is_some_and(|rare| rare.is_taken_behind(at + timer));
+        self.last_syn_ack().is_some_and(copied)
+    }
+
+    /// Which of the copies behind the SYN-ACK that the client took came so long `after` that.
+    pub(crate) fn copy_behind(&self, after: Duration) -> Option<u32> {
+        let ((at, _), rare) = self.last_syn_ack().zip(self.rare.as_ref())?;
+        let behind =
+            rare.syn_acks.iter().map(|((copy, _), _)| *copy - at).filter(|behind| behind.is_positive());
+        let near = |copy: Duration| (copy - after).max(after - copy) <= SYN_ACK_TIMER_PLAY;
+        behind.zip(1..).find(|(copy, _)| near(*copy)).map(|(_, number)| number)
     }
 
     /// For how long the only SYN-ACK stood on its way at least, as the next one came sooner behind it than a server's timer can have sent that.
@@ -399,12 +414,17 @@ impl Setup {
 }
 
 impl Rare {
+    fn is_taken_behind(&self, at: Instant) -> bool {
+        self.taken.is_some() && self.syn_acks.last().is_some_and(|((copy, _), _)| *copy >= at)
+    }
+
     fn on_syn_ack(&mut self, syn_ack: &Segment) {
         if self.first_syn_ack.0.is_none() {
             self.first_syn_ack = (Maybe::of(syn_ack.at), syn_ack.packet);
         }
-        let stamp = syn_ack.options.timestamps.map(|stamps| (syn_ack.at, stamps.val));
-        self.syn_ack_stamps = [self.syn_ack_stamps[1], stamp];
+        if let Some(stamps) = syn_ack.options.timestamps.filter(|_| self.syn_acks.len() < SYNS_REMEMBERED) {
+            self.syn_acks.push(((syn_ack.at, syn_ack.packet), stamps.val));
+        }
         self.syn_ack_count = self.syn_ack_count.saturating_add(1);
         if let Some(stamps) = syn_ack.options.timestamps
             && self.answered.is_none()
@@ -415,7 +435,9 @@ impl Rare {
 
     fn memory(&self) -> usize {
         let early = self.early.as_ref().map_or(0, |_| size_of::<Segment>());
-        size_of::<Self>() + self.syns.capacity() * size_of::<(Instant, u32)>() + early
+        let stamps = self.syns.capacity() * size_of::<(Instant, u32)>()
+            + self.syn_acks.capacity() * size_of::<((Instant, u64), u32)>();
+        size_of::<Self>() + stamps + early
     }
 }
 

@@ -167,6 +167,24 @@ pub(crate) fn least_queue(way: Duration) -> Duration {
     QUEUED_MIN.max(way.divided_by(QUEUE_SHARE))
 }
 
+/// The way to the client and back, how sure that is, and what the acknowledgement of a SYN-ACK came later than that behind copies of this. The client took it before it
+/// had a copy: either stood on the way between, or the first acknowledgement was lost and another one answers a copy. Where no later round trip is known, the way may be all of it.
+fn taken_late(setup: &Setup, client: Duration, sure: Confidence) -> (Duration, Confidence, Charge) {
+    let late = Charge::new(Cause::Queueing, Side::Client, Duration::ZERO, Confidence::Possible);
+    let Some(after) = setup.taken_after() else { return (client, sure, late) };
+    let above = (after - client).at_least_zero();
+    let copy = setup.copy_behind(above).filter(|_| above >= LOST_AFTER);
+    if let Some(retransmits) = copy {
+        let detail = Detail { retransmits: Some(retransmits), form: Some(Form::SynAck), ..Detail::default() };
+        let lost = Charge { cause: Cause::SynRetransmit, ns: above, ..late };
+        (client, sure.min(Confidence::Likely), lost.detail(detail))
+    } else if client.is_positive() && (client < after || setup.is_taken_behind_a_timer()) {
+        (client, sure.min(Confidence::Likely), Charge { ns: above, ..late })
+    } else {
+        (after.max(client), Confidence::Possible, late)
+    }
+}
+
 /// Draws up the bill: from the first SYN until the SYN-ACK reaches the client. `client` and `server` are the round
 /// trips between the capture and the ends, of which queues took what `stood`, and `late` is what they kept the only SYN-ACK for; how far away the client is
 /// may be no more than likely, and the server may be nearer than its answers say.
@@ -182,11 +200,9 @@ pub(crate) fn bill(
     let Some((syn_ack_at, syn_ack)) = setup.awaited_syn_ack() else {
         return bill_syns(setup, reset, account);
     };
-    // The client took it before it had the copy: until then it, or what acknowledges it, stood on the way between.
-    let stood_behind = setup.taken_after().map_or(Duration::ZERO, |after| (after - client).at_least_zero());
-    let waited = syn_ack_at - setup.first_syn.0 + client + stood_behind;
+    let (client, sure_of_client, late_behind) = taken_late(setup, client, sure_of_client);
+    let waited = syn_ack_at - setup.first_syn.0 + client + late_behind.ns;
     let mut split = Split::of(waited);
-    let late_behind = Charge::new(Cause::Queueing, Side::Client, stood_behind, Confidence::Possible);
     split.take(late_behind.evidence(setup.first_syn.1, syn_ack));
     let took = syn_ack_at - setup.first_syn.0;
     let server = if sure_of_server || took > server { server } else { Duration::ZERO }; // known from this answer alone

@@ -56,6 +56,7 @@ mod spoken;
 mod spread;
 mod spurious;
 mod standing_still;
+mod taken_late;
 mod taken_out;
 mod told;
 mod traps;

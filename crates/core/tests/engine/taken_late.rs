@@ -1,0 +1,68 @@
+//! Handshakes whose SYN-ACK comes again behind the one that the client took, seen at the server.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
+use tcpwhy_wire::Duration;
+
+use crate::packet_log::{End, log, ms};
+
+/// How far one is from the other.
+pub(crate) fn off(one: Duration, other: Duration) -> Duration {
+    (one - other).max(other - one)
+}
+
+/// Ways of 10 s, seen at a server that sends its SYN-ACK again after 1, 3, 7 and 15: nothing was lost (frames 222 to 228 of a mail server's). Where nothing else shows how
+/// long the way is, that is possible at most. An acknowledgement 7 s later than the way takes answers the copy that was sent then, or stood; one 5 s later stood.
+#[test]
+fn copies_of_a_syn_ack_that_had_arrived_repaired_nothing() {
+    let next = "+20 S 44 #hello\n hello+0 C ack\n +5 C 19\n +1 S 100\n +0 C ack";
+    for (late, next, way, sure, cause) in [
+        (0, next, 10_000, Likely, None),
+        (0, "", 10_000, Possible, None),
+        (7_100, next, 10_000, Likely, Some(Cause::SynRetransmit)),
+        (5_000, next, 10_000, Likely, Some(Cause::Queueing)),
+    ] {
+        let last = if late > 5_300 { "first+15300 S syn\n" } else { "" };
+        let text = format!(
+            "@0 C syn #syn
+             syn+0 S syn #first
+             first+1010 S syn
+             first+3030 S syn
+             first+7100 S syn
+             {last}first+0 C ack late={late}
+             {next}"
+        );
+        let seen = log(text).rtt(ms(10_000)).seen_at(End::Server);
+        let setup = seen.setup();
+        let handshake = setup.of(Cause::Handshake);
+        assert!(off(handshake.ns, ms(way)) <= ms(1) && handshake.confidence == sure, "{seen}");
+        let above = setup.exchange.bill.iter().find(|line| line.cause != Cause::Handshake);
+        assert_eq!(
+            above.map(|line| (line.cause, line.confidence)),
+            cause.map(|cause| (cause, Possible)),
+            "{seen}"
+        );
+        assert!(above.is_none_or(|line| off(line.ns, ms(late)) <= ms(1)), "{seen}");
+    }
+}
+
+/// The stamp of the third SYN-ACK is echoed: the two before it had been lost, and those behind it repaired nothing.
+#[test]
+fn the_copy_that_was_taken_repaired_what_was_lost_before_it() {
+    let text = "@0 C syn #syn
+         syn+0 S syn lost #first
+         first+1010 S syn lost
+         first+3030 S syn #third
+         first+7100 S syn
+         third+0 C ack
+         +20 S 44 #hello
+         hello+0 C ack
+         +5 C 19
+         +1 S 100
+         +0 C ack";
+    let seen = log(text).rtt(ms(5_000)).seen_at(End::Server);
+    let bill = seen.setup();
+    let copies = bill.of(Cause::SynRetransmit);
+    assert!(off(copies.ns, ms(3_030)) <= ms(1) && copies.confidence == Certain, "{seen}");
+    assert!(off(seen.setup().of(Cause::Handshake).ns, ms(5_000)) <= ms(1), "{seen}");
+}
