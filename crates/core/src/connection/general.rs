@@ -54,7 +54,10 @@ impl Connection {
             self.on_other_options(segment, from);
         }
         // Whether it is this connection's at all, before it changes a direction.
-        if self.is_stray(segment, from) || segment.flags.rst() && self.ignores_reset(segment, from) {
+        if self.is_stray(segment, from)
+            || self.is_unacceptable(segment, from)
+            || segment.flags.rst() && self.ignores_reset(segment, from)
+        {
             self.rung(segment, from, Trigger::Control, None, ledger);
             return not_captured;
         }

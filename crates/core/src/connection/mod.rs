@@ -43,6 +43,7 @@ mod talk;
 mod ticks;
 mod turn;
 mod turns;
+mod unacceptable;
 mod usual;
 mod usual_message;
 

@@ -62,6 +62,7 @@ mod told;
 mod traps;
 mod triggers;
 mod troubles;
+mod unacceptable;
 mod unanswered;
 mod unheard;
 mod wild;
