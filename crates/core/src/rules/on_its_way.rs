@@ -17,7 +17,7 @@ use crate::flow::direction::Flow;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{DELAYED_ACK_MAX, QUEUED_MIN};
+use crate::words::limits::{DELAYED_ACK_MAX, DELAYED_ACK_MIN, QUEUED_MIN};
 use crate::words::report::{Confidence, Detail};
 
 /// A timer of retransmissions hardly runs for longer, as that is its first one (RFC 6298, 2.1).
@@ -32,13 +32,15 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Char
     let rtt_to_server = pair.tap_rtt[server];
     if rtt_to_server <= pair.tap_rtt[open.initiator]
         || !is_whole(answering)
-        || !asked.acked_just_now()
+        || !(asked.acked_just_now() || is_first_acknowledged(pair, open))
         || asked.on_one_host
         || pair.bound[server]
     {
         return None;
     }
     let timer = asked.peer_timer(rtt_to_server + pair.tap_rtt[open.initiator]);
+    let longest = || is_first_acknowledged(pair, open).then_some(DELAYED_ACK_MAX);
+    let timer = timer.or_else(longest);
     let unacknowledged = timer.map_or(Duration::ZERO, |timer| left - timer);
     // What fills the queue is another connection's.
     let lone = asked.newly_acked <= pair.sizes[open.initiator];
@@ -57,6 +59,23 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Char
         let detail = Detail { form: Some(form), ..Detail::default() };
         Charge::new(Cause::Queueing, asked.side, ns, confidence).detail(detail)
     })
+}
+
+/// Whether a reply is the first thing to acknowledge any of a request of more than two segments: of those a host acknowledges at least every second one (RFC 9293,
+/// 3.8.6.3), so that they had hardly come.
+pub(super) fn is_first_acknowledged(pair: &Pair<'_>, open: &Open) -> bool {
+    let asked = &pair.flows[open.initiator];
+    let long = open.request_bytes > 2 * u64::from(pair.sizes[open.initiator]);
+    long && asked.newly_acked > 0
+        && u64::from(asked.newly_acked) + u64::from(asked.outstanding()) == open.request_bytes
+}
+
+/// Whether that reply is later by `left` than a host waits with an acknowledgement: what is left may be the request's way as well.
+pub(super) fn came_first(pair: &Pair<'_>, open: &Open, left: Duration) -> bool {
+    left >= DELAYED_ACK_MIN
+        && pair.is_far(1 - open.initiator)
+        && is_whole(&pair.flows[1 - open.initiator])
+        && is_first_acknowledged(pair, open)
 }
 
 /// Packets that the capture does not have, or none of their kind, may have been acknowledgements.

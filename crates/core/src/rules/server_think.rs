@@ -293,6 +293,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let far = (pair.bound[server] || pair.is_ambiguous(server)) && !flow.on_one_host;
     let late = far && left >= DELAYED_ACK_MIN && !had_arrived_before(pair, open, segment, left);
     let late = late || had_just_arrived(pair, open, segment, left);
+    let late = late || on_its_way::came_first(pair, open, left);
     let late = late || slow && was_acked_too_late(pair, open, segment);
     let told = (varied || late || lately) && late_answer::is_told(pair, open, segment, left);
     let most = if lately && !told { Confidence::Possible } else { surest };

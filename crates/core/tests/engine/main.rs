@@ -23,6 +23,7 @@ mod generate;
 mod giving_up;
 mod held_messages;
 mod held_tails;
+mod hidden;
 mod holds;
 mod in_flight;
 mod invariants;
