@@ -96,6 +96,8 @@ pub(crate) fn judge(
         let long = split.left() >= way.ns.times(3);
         behind = behind.min(if long { Confidence::Likely } else { way.confidence });
         split.take(way.evidence(from.packet, segment.packet));
+    } else if answers_first_part(pair, open, segment) {
+        behind = Confidence::Possible;
     }
     if segment.payload_len < pair.sizes[server]
         && cork::on_tick(pair, server, cork::late_reply(pair, open, segment, split.left()))
@@ -322,6 +324,11 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
         think = think.detail(Detail { form: Some(Form::OrNews), ..Detail::default() });
     }
     think
+}
+
+/// Whether an answer that came too soon behind the last part of its question for the way behind whoever acknowledges may answer the first one.
+fn answers_first_part(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
+    open.request.index > 0 && pair.way_beyond(1 - open.initiator, segment.at - open.passed).is_some()
 }
 
 /// Whether the question's acknowledgement came by itself and, `left` of the wait being over, shortly before the answer: it had not waited for

@@ -25,3 +25,19 @@ fn a_request_of_which_nothing_was_acknowledged_was_on_its_way() {
         }
     }
 }
+
+/// A host in between opens its own connection first, which takes 31 ms. A question in two pieces is answered 18 ms behind the second one, 33 behind the first
+/// (frames 16 to 20 of a phone's emulator): it may be the first one's answer. That of a question in one piece is sooner than the way behind allows.
+#[test]
+fn what_comes_too_soon_behind_the_second_piece_may_answer_the_first() {
+    let [first, second] = ["+100 C 93 #a\n a+0 S ack\n ", "a+14.7 C 163 #a\n a+0 S ack\n "];
+    for (asked, sure) in [(format!("{first}{second}"), Possible), (first.to_owned(), Likely)] {
+        let text = format!(
+            "@0 C syn\n @31 S syn\n +0 C ack\n +1 C 517 #h\n h+0 S ack\n h+29 S 1400\n +0 C ack\n {asked}a+18.3 S 274\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(0.4)).seen_at(End::Client);
+        let bill = seen.exchange(2);
+        let think = bill.of(Cause::ServerThink);
+        assert!(think.ns >= ms(17) && think.confidence == sure, "{seen}");
+    }
+}
