@@ -165,6 +165,11 @@ impl Beyond {
         Self { guess: true, ..self }
     }
 
+    /// How long that way took to open.
+    pub(crate) fn opened(self) -> Duration {
+        self.opened
+    }
+
     /// What of the wait for an answer is that way, and how sure that is; `wait` is what is left of it behind the way that shows.
     pub(crate) fn charge(self, wait: Duration, sender: Side) -> Option<Charge> {
         let mut answers = self.answers;

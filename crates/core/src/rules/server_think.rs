@@ -55,6 +55,8 @@ const TOGETHER_SHARE: i64 = 4;
 const TOGETHER_SHARE_TIMED: i64 = 64;
 /// What answers a part of a question of so many segments at most had waited for that. Source: none written down.
 const PART_SEGMENTS: u64 = 4;
+/// Two ways one after the other take twice as long as one, but for one part in so many of it. Source: none written down.
+const TWICE_SHARE: i64 = 16;
 /// A path whose packets were late by this much varies.
 pub(crate) const VARIED_MIN: Duration = Duration::from_millis(1);
 
@@ -96,6 +98,9 @@ pub(crate) fn judge(
         let long = split.left() >= way.ns.times(3);
         behind = behind.min(if long { Confidence::Likely } else { way.confidence });
         split.take(way.evidence(from.packet, segment.packet));
+        if goes_twice(pair, open, segment.at - from.at) {
+            behind = Confidence::Possible;
+        }
     } else if answers_first_part(pair, open, segment) {
         behind = Confidence::Possible;
     }
@@ -329,6 +334,16 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
 /// Whether an answer that came too soon behind the last part of its question for the way behind whoever acknowledges may answer the first one.
 fn answers_first_part(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
     open.request.index > 0 && pair.way_beyond(1 - open.initiator, segment.at - open.passed).is_some()
+}
+
+/// Whether the `wait` for the answer to a question of several segments was just twice the way behind whoever acknowledges: what carries the question there may have
+/// held a part of it back for a round, or lost it.
+fn goes_twice(pair: &Pair<'_>, open: &Open, wait: Duration) -> bool {
+    let long = open.request_bytes > u64::from(pair.sizes[open.initiator]);
+    pair.beyond.filter(|_| long).is_some_and(|way| {
+        let apart = wait - way.opened().times(2);
+        apart.max(-apart) <= way.opened().divided_by(TWICE_SHARE)
+    })
 }
 
 /// Whether the question's acknowledgement came by itself and, `left` of the wait being over, shortly before the answer: it had not waited for

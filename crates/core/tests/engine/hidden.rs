@@ -3,8 +3,14 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence::{Likely, Possible};
+use tcpwhy_wire::Endpoint;
 
 use crate::packet_log::{End, log, ms};
+
+/// A virtual machine and a server behind its user network, which no router touches.
+fn virtual_machine() -> [Endpoint; 2] {
+    [Endpoint::v4([10, 0, 2, 15], 50_156), Endpoint::v4([116, 203, 91, 91], 80)]
+}
 
 /// The answer to ten segments is the first thing to acknowledge any of them, and the first one alone (frames 277 to 296 of a phone's): the others had not come, of
 /// which a host acknowledges every second one. A server that acknowledges as they come and answers 590 ms later has taken those.
@@ -39,5 +45,20 @@ fn what_comes_too_soon_behind_the_second_piece_may_answer_the_first() {
         let bill = seen.exchange(2);
         let think = bill.of(Cause::ServerThink);
         assert!(think.ns >= ms(17) && think.confidence == sure, "{seen}");
+    }
+}
+
+/// Behind a NAT that ends TCP a question of two segments takes just twice the way (frames 182 to 186 of a virtual machine's, and another one's): a part of it may have gone a
+/// round later. What takes half a way more, or is short, the server has likely taken the rest of.
+#[test]
+fn a_long_question_that_takes_twice_the_way_may_have_gone_in_two_rounds() {
+    for (bytes, waits, sure) in [(1937, 413, Possible), (1937, 310, Likely), (517, 413, Likely)] {
+        let text = format!(
+            "@0 C syn\n @206.4 S syn\n +0 C ack\n +1 C {bytes} #q\n q+0 S ack\n q+{waits} S 99\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(0.2)).between(virtual_machine()).seen_at(End::Client);
+        let bill = seen.exchange(1);
+        let think = bill.of(Cause::ServerThink);
+        assert!(think.ns >= ms(100) && think.confidence == sure, "{bytes} {waits}: {seen}");
     }
 }
