@@ -229,6 +229,11 @@ impl Connection {
         unaged && is_private(self.ends.end(CLIENT)) && is_public(self.ends.end(SERVER))
     }
 
+    /// Whether what this end sends comes from a host in between, which has acknowledged nothing by itself but the SYN: how near that is nothing shows.
+    pub(super) fn is_behind_host(&self, end: usize) -> bool {
+        end == SERVER && self.flows[CLIENT].acked_bare <= 1 && self.has_host_between()
+    }
+
     /// A packet of this end's comes over another number of routers than its first one, which was the SYN-ACK: whoever is nearer has taken over.
     #[cold]
     pub(super) fn on_other_hops(&mut self, segment: &Segment, from: usize) {

@@ -362,6 +362,7 @@ impl Connection {
             index,
             beside_answer,
             far_unknown: self.far_unknown(from),
+            behind_host: self.is_behind_host(from),
             midway: self.midway,
             coarse: !self.fine,
         }

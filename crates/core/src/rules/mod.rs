@@ -47,6 +47,7 @@ pub(crate) mod wait;
 mod whole_round;
 
 use crate::flow::segment_class::SegmentClass;
+use crate::words::cause::Cause;
 use crate::words::limits::BURST_GAP;
 use sender_model::Observation;
 use verdict::Verdict;
@@ -55,7 +56,10 @@ use wait::Wait;
 /// Asks each mechanism in turn.
 pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
     let mut verdict = ask(wait);
-    if wait.far_unknown || wait.coarse {
+    if wait.behind_host && wait.has_nothing_under_way() && verdict.split.has(Cause::ReceiveWindow.bit()) {
+        verdict = think::judge(wait); // a host in between that waits for no window had nothing to send
+    }
+    if wait.far_unknown || wait.behind_host || wait.coarse {
         verdict.split.doubt(); // what the sender knew is not known, or what came before what
     } else if wait.midway {
         verdict.split.temper(); // what it does when nothing holds it may have shown before

@@ -45,6 +45,8 @@ pub(crate) struct Wait<'a> {
     /// The connection's beginning is not in the capture, and nothing had shown yet how far away the sender is when the
     /// acknowledgements passed that it may have waited for.
     pub far_unknown: bool,
+    /// A host that ends TCP stands before the sender, and nothing has shown how near it is.
+    pub behind_host: bool,
     /// The connection's beginning is not in the capture.
     pub midway: bool,
     /// The capture's clock counts milliseconds: what follows what closely cannot be told.
@@ -73,6 +75,11 @@ impl Wait<'_> {
     /// Whether the segment is as large as they get.
     pub(crate) fn is_full(&self) -> bool {
         self.flow.is_full(self.segment.payload_len, self.mss)
+    }
+
+    /// Whether all that its sender had sent before was acknowledged where the capture stands.
+    pub(super) fn has_nothing_under_way(&self) -> bool {
+        self.flow.highest_ack == Some(self.segment.seq)
     }
 
     /// By how much the peer held back this acknowledgement.

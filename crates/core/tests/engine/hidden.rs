@@ -1,7 +1,7 @@
 //! What stands between two ends and is not seen, or what an end holds, where a capture shows two readings: the doubtful one is no more than possible.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{Likely, Possible};
 use tcpwhy_wire::Endpoint;
 
@@ -60,5 +60,31 @@ fn a_long_question_that_takes_twice_the_way_may_have_gone_in_two_rounds() {
         let bill = seen.exchange(1);
         let think = bill.of(Cause::ServerThink);
         assert!(think.ns >= ms(100) && think.confidence == sure, "{bytes} {waits}: {seen}");
+    }
+}
+
+/// A user network brings 60 KB each 46 ms, which are acknowledged at once: the window stands open, and nothing is under way (frames 420 to 837 of a virtual
+/// machine's). Between other hosts these are rounds that fill the window.
+#[test]
+fn a_host_in_between_that_has_nothing_under_way_waits_for_no_window() {
+    let [client, server] = virtual_machine();
+    for (client, held) in [(client, false), (Endpoint::v4([116, 203, 91, 7], 50_156), true)] {
+        let rounds = "+46.4 S 1460x44 more\n +0 C ack\n ".repeat(8);
+        let text = format!(
+            "@0 C syn\n @46.4 S syn\n +0 C ack\n +1 C 404 #q\n q+47 S 1460x44 more\n +0 C ack\n {rounds}+46 S 110\n +0 C ack"
+        );
+        let seen = log(text)
+            .rtt(ms(0.5))
+            .between([client, server])
+            .window(End::Client, 64_240)
+            .without_window_scale()
+            .without_timestamps()
+            .seen_at(End::Client);
+        assert_eq!(seen.spent(Cause::ReceiveWindow, Client) > ms(100), held, "{seen}");
+        let sure =
+            seen.exchange(1).exchange.bill.iter().any(|line| {
+                line.side != Path && line.cause != Cause::ServerThink && line.confidence > Possible
+            });
+        assert!(held || !sure, "{seen}");
     }
 }
