@@ -187,11 +187,14 @@ impl Path {
             // unless it also kept the application from going on, or there was more in its queue.
             let shown = |charge: &Charge| charge.confidence > Confidence::Possible;
             let own_pace = split.charges().any(|charge| charge.ns >= OWN_PACE_MIN && shown(charge));
-            if own_pace && self.blocked_bytes < SEND_BUFFER_MIN {
-                self.forgive(split, at.packet, sender.side);
-            }
+            let kept = own_pace
+                && self.blocked_bytes < SEND_BUFFER_MIN
+                && self.forgive(split, at.packet, sender.side);
             self.absorb_blocked();
             self.account.charge_split(split);
+            if kept {
+                self.revise(Revision::MayBeStream { sender: sender.side });
+            }
             self.blocked_bytes = 0;
         } else {
             if self.blocked_bytes < SEND_BUFFER_MIN && split.charges().any(|charge| is_nagle(charge.cause)) {
@@ -211,14 +214,18 @@ impl Path {
     }
 
     /// What held earlier bytes had delayed nothing, unless it was that much longer than the pause behind it: whoever writes by a clock of
-    /// its own seldom does so right behind.
+    /// its own seldom does so right behind. Returns whether it may have delayed what came behind it.
     #[cold]
-    fn forgive(&mut self, split: &Split, packet: u64, sender: Side) {
+    fn forgive(&mut self, split: &Split, packet: u64, sender: Side) -> bool {
         let pause: Duration = split.charges().map(|charge| charge.ns).sum();
+        if self.index == 1 && self.revise(Revision::HeldOnce { sender }).is_positive() {
+            return true; // who does not write again and again may have gone on late because of that
+        }
         let blocked = self.aside.as_ref().map_or(Duration::ZERO, |aside| aside.blocked.total());
         if blocked <= pause.times(OWN_PACE_SHARE) {
             self.revise(Revision::OwnPace { packet, sender });
         }
+        false
     }
 
     /// Data went out again after `split`, with a timer that began at `timer_from`: it counts only if it proves to have

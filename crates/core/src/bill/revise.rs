@@ -54,6 +54,8 @@ pub(crate) enum Revision<'a> {
     WriterSlept { tail: Tail, packet: u64, sender: Side },
     /// The application wrote `packet` at its own pace: what had held earlier bytes meanwhile delayed nothing.
     OwnPace { packet: u64, sender: Side },
+    /// The application wrote on behind the first hold of its message: whether that had kept it from going on nothing shows.
+    HeldOnce { sender: Side },
     /// A beat has shown: up to so much of what the application may have taken before was the pace as well.
     BeatShown { pacing: &'a Charge, unsure: Duration, sender: Side },
     /// The link's rate has shown: so much of what was charged to this cause was not its. Whose it was says `bill/early.rs`.
@@ -206,6 +208,9 @@ impl Revision<'_> {
                 on.settled.charge(&own_pace(blocked.total(), packet, sender));
                 blocked.clear();
             }
+            Self::HeldOnce { sender } => {
+                return on.blocked.map_or(Duration::ZERO, |blocked| blocked.doubt_hold(sender));
+            }
             Self::BeatShown { pacing, unsure, sender } => {
                 return on.settled.keep_beat(pacing, unsure, sender);
             }
@@ -356,6 +361,14 @@ impl Account {
             line.by_confidence = [line.ns, Duration::ZERO, Duration::ZERO];
             line.take_detail(form.map(|form| Detail { form: Some(form), ..Detail::default() }), details);
         }
+    }
+
+    /// What Nagle held until a timer of acknowledgements ran out is no more than possible. Returns how much that is.
+    fn doubt_hold(&mut self, sender: Side) -> Duration {
+        let Some(place) = self.place_of(Cause::NagleDelayedAck, sender) else { return Duration::ZERO };
+        let line = &mut self.open().lines[place];
+        line.by_confidence = [line.ns, Duration::ZERO, Duration::ZERO];
+        line.ns
     }
 
     /// What an end was charged for thinking may have been the path's, where it is long enough to tell.

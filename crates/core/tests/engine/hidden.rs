@@ -12,6 +12,23 @@ fn virtual_machine() -> [Endpoint; 2] {
     [Endpoint::v4([10, 0, 2, 15], 50_156), Endpoint::v4([116, 203, 91, 91], 80)]
 }
 
+/// The second piece of an answer leaves with the acknowledgement of the first, which came by a timer, and the third 21 ms later (frames 220 to 226 of a Diameter
+/// peer): that its program had gone on late because of the hold nothing excludes. Who had written several pieces before writes by a clock of its own.
+#[test]
+fn a_write_behind_the_first_hold_does_not_take_it_back() {
+    let held = "#a\n a+39.5 C ack\n +0.03 S 164\n +0 C ack\n +21 S 66\n +0 C ack";
+    for (before, kept) in [("", true), ("S 273\n +0 C ack\n +21 ", false)] {
+        let text = format!("handshake\n +1 C 30\n +100 {before}S 273 {held}");
+        let seen = log(text).rtt(ms(0.2)).seen_at(End::Server);
+        let holds = seen.lines(Cause::NagleDelayedAck, Server);
+        assert_eq!(holds.len(), usize::from(kept), "{seen}");
+        if kept {
+            assert!(holds[0].confidence == Possible && holds[0].ns >= ms(39), "{seen}");
+            assert!(seen.spent(Cause::SenderThink, Server) <= ms(21.5), "{seen}");
+        }
+    }
+}
+
 /// The answer to ten segments is the first thing to acknowledge any of them, and the first one alone (frames 277 to 296 of a phone's): the others had not come, of
 /// which a host acknowledges every second one. A server that acknowledges as they come and answers 590 ms later has taken those.
 #[test]
