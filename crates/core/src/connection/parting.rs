@@ -20,6 +20,8 @@ use crate::words::report::Kind;
 const BYTES_MAX: u64 = 128;
 /// ... and whoever says them closes at once.
 const AT_ONCE: Duration = Duration::from_millis(5);
+/// The first question behind the handshakes of TCP and, in two turns, of TLS (RFC 5246, 7.3).
+const FIRST_ASKED: u64 = 3;
 /// Nobody gives a connection up sooner.
 const SILENCE_MIN: Duration = Duration::from_secs(1);
 /// Who closes at once with an answer may close before its last bytes; behind a pause for as long it has read them. Source: none written
@@ -138,9 +140,13 @@ impl Connection {
         let wait = open.waited - self.tap_rtt(from);
         // A question of HTTP/2's own frames asks for nothing, however little is known of the connection.
         let none = || is_control(open.request_bytes) && is_goodbye(open.reply_bytes) && self.speaks_tls();
+        // What is in cipher and as long as a session's first question answers that, unless it has the length of a goodbye. A Finished alone is no question.
+        let brief = || open.reply_bytes < open.request_bytes || is_goodbye(open.reply_bytes);
+        let first_asked = open.n <= FIRST_ASKED && self.speaks_tls() && !self.is_finished_alone(open);
+        let brief = || brief() || !first_asked;
         let long = wait >= SILENCE_MIN
             && wait >= self.roles.longest_wait.times(SOONER)
-            && (self.roles.question_len > 0 || none());
+            && (self.roles.question_len > 0 && (brief() || is_control(open.request_bytes)) || none());
         let Some(said) = open.reply.last else { return };
         // All of it at once, in one segment or several (GOAWAY and close_notify).
         let first_at = open.request_at() + open.waited;

@@ -5,7 +5,7 @@ use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{Likely, Possible};
 use tcpwhy_wire::Endpoint;
 
-use crate::packet_log::{End, log, ms};
+use crate::packet_log::{CLIENT, End, SERVER, log, ms};
 
 /// A virtual machine and a server behind its user network, which no router touches.
 fn virtual_machine() -> [Endpoint; 2] {
@@ -77,6 +77,30 @@ fn a_long_question_that_takes_twice_the_way_may_have_gone_in_two_rounds() {
         let bill = seen.exchange(1);
         let think = bill.of(Cause::ServerThink);
         assert!(think.ns >= ms(100) && think.confidence == sure, "{bytes} {waits}: {seen}");
+    }
+}
+
+/// A server answers the only question of a session a second late, with as many bytes as that had, and closes (frames 12 to 17 of a course's): that is no farewell.
+/// An alert of 31 bytes is one.
+#[test]
+fn what_is_as_long_as_its_question_answers_it_though_its_sender_closes() {
+    for (bytes, answers) in [(106, true), (31, false)] {
+        let text = format!(
+            "handshake
+             +0.2 C 289
+             +1 S 974
+             +1 C 326
+             +4.2 S 234
+             +0.2 C 90 #q
+             q+38 S ack
+             q+1020 S {bytes}
+             +0.2 S fin
+             +0 C fin"
+        );
+        let https = Endpoint { port: 443, ..SERVER };
+        let seen = log(text).rtt(ms(0.5)).between([CLIENT, https]).seen_at(End::Client);
+        let waited = !seen.longer(Cause::ServerThink, ms(1000)).is_empty();
+        assert_eq!(waited, answers, "{bytes}: {seen}");
     }
 }
 
