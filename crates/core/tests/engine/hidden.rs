@@ -129,3 +129,16 @@ fn a_host_in_between_that_has_nothing_under_way_waits_for_no_window() {
         assert!(held || !sure, "{seen}");
     }
 }
+
+/// A server pushes 561 bytes by the second, over a path that varies by 2 ms, and its client answers each after 41 (frames 286 to 628 of a session in cipher): what
+/// comes a second behind the one before need not answer that. A server that sleeps for a second is later by as much as it was asked late.
+#[test]
+fn what_comes_by_the_second_need_not_answer() {
+    for (takes, sure) in [(960.8, Possible), (1000.0, Likely)] {
+        let turns = format!("+41 C 66\n +0 S ack\n +{takes} S 561\n ").repeat(3);
+        let text = format!("handshake\n +1 C 66\n +0 S ack\n +700 S 561\n {turns} +0 C ack");
+        let seen = log(text).rtt(ms(0.4)).seen_at(End::Client);
+        let bill = seen.exchange(3);
+        assert_eq!(bill.of(Cause::ServerThink).confidence, sure, "{seen}");
+    }
+}
