@@ -1,33 +1,34 @@
 //! Does a sender keep a beat of its own, whatever acknowledgements come?
 //!
-//! Pacing sends each segment as long after the one before it as that one takes at the pacing rate
-//! (tcp_update_skb_after_send, net/ipv4/tcp_output.c), for as long as there is something to send. Acknowledgements come at
-//! the same beat then, each shortly before some segment, and look as if they let it go. Whom a window holds stands still
-//! once a round trip, or has a queue at the bottleneck.
+//! Pacing sends each segment as long after the previous one as that one takes at the pacing rate
+//! (tcp_update_skb_after_send, net/ipv4/tcp_output.c), while there is something to send. ACKs then come at
+//! the same beat, each shortly before some segment, and look as if they released it. A sender held by a
+//! window stops once a round trip, or has a queue at the bottleneck.
 
 use tcpwhy_wire::Duration;
 
 use crate::words::limits::BURST_GAP;
 
-/// Two intervals are alike to within this part.
+/// Two intervals are alike within one part in this many.
 const ALIKE: i64 = 8;
-/// A round of a train and a pause, and what is left of the rounds before it, is less than this many quarters of one.
+/// A beat lasts at least this many quarters of a round trip: a train and a pause, with what is left of
+/// earlier rounds, is shorter.
 const QUARTERS: i64 = 5;
-/// So many intervals are no chance.
+/// This many intervals are not by chance.
 const STEADY: i64 = 8;
-/// No pace is so slow.
+/// No pacing is this slow.
 const LONG: Duration = Duration::from_secs(1);
-/// A beat that lasts less may be chance.
+/// A shorter beat may be by chance.
 const LASTS_MIN: Duration = Duration::from_millis(4);
 
-/// For how long segments have left at one rate.
+/// How long segments have left at one rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cadence {
-    /// The beat: an interval, and the segment before it in bytes.
+    /// The beat: an interval, and the bytes of the segment before it.
     gap: Duration,
     len: u32,
     lasts: Duration,
-    /// By how much the last segment was late: the next one is so much the sooner, if it keeps to its own time.
+    /// How late the last segment was: the next one comes sooner by as much if it keeps to its own time.
     late: Duration,
 }
 
@@ -35,7 +36,7 @@ impl Cadence {
     pub(crate) const NONE: Self =
         Self { gap: Duration::ZERO, len: 0, lasts: Duration::ZERO, late: Duration::ZERO };
 
-    /// It had nothing more to send, or sent something again.
+    /// The sender had nothing more to send, or retransmitted.
     #[inline]
     pub(crate) fn interrupt(&mut self) {
         if self.len > 0 {
@@ -43,7 +44,7 @@ impl Cadence {
         }
     }
 
-    /// A segment left `gap` after one of `len` bytes behind which more was queued.
+    /// A segment left `gap` after one of `len` bytes that had more queued after it.
     pub(crate) fn on_segment(&mut self, gap: Duration, len: u32) {
         if gap >= LONG {
             *self = Self::NONE;
@@ -53,7 +54,7 @@ impl Cadence {
             (self.gap, self.len) = (gap, len);
             return;
         }
-        // Both in bytes of the other: nothing is divided for each packet.
+        // Cross-multiplied, to avoid a division for each packet.
         let due = self.gap.times(i64::from(len));
         let off = (gap + self.late).times(i64::from(self.len)) - due;
         let (one_late, late) = (self.late == Duration::ZERO && off.is_positive() && off <= due, self.late);
@@ -70,17 +71,17 @@ impl Cadence {
         }
     }
 
-    /// For how long it had been kept before the last segment, the interval that began it included.
+    /// How long it had been kept before the last segment, including the interval that began it.
     pub(crate) fn lasts(&self) -> Duration {
         self.lasts
     }
 
-    /// Whether it has lasted for several segments, each of which was acknowledged before the next one left.
+    /// Whether it has lasted for several segments, each of them acknowledged before the next one left.
     pub(crate) fn is_steady(&self) -> bool {
         self.lasts >= self.gap.times(STEADY) && self.lasts >= LASTS_MIN
     }
 
-    /// Whether it has lasted for more than a round trip of `rtt`, in which several segments left.
+    /// Whether it has lasted for more than a round trip of `rtt` in which several segments left.
     pub(crate) fn is_kept(&self, rtt: Duration) -> bool {
         self.gap.times(3) <= rtt && self.lasts.times(4) >= rtt.times(QUARTERS) && self.lasts >= LASTS_MIN
     }

@@ -1,54 +1,59 @@
-//! Until when is the bottleneck behind the capture busy with what has passed it?
+//! Until when is the bottleneck beyond the capture busy with what has passed the capture?
 //!
-//! A link works off one packet behind the other, so one number says how much of it is still to come: the time at which
-//! the last packet that passed the capture will have left it. What is sent moves that time by the packet's own time on
-//! the link; an acknowledgement shows that what it covers had left one round trip before, and bounds what can be left.
-//! Times are the capture's: the way to the link and the way back are the same for all packets.
+//! A link works off one packet after another, so one number says how much is still to come: the time at
+//! which the last packet that passed the capture will have left the link. A packet sent moves that time by
+//! its own time on the link; an ACK shows that what it covers had left one round trip before, and bounds
+//! what can be left. Times are the capture's: the way to the link and the way back are the same for all
+//! packets.
 
 use tcpwhy_wire::{Duration, Instant};
 
 use crate::estimate::rate::Rate;
 
-/// A receiver acknowledges every second segment (RFC 9293, 3.8.6.3), or a few more that its interface gathered within a
-/// moment. One acknowledgement of more segments after a longer time is no arrival: they came together long ago, or one by
-/// one, and their receiver held it back until its application read. Super-segments may cross virtual links whole.
+/// A receiver acknowledges every second segment (RFC 9293, 3.8.6.3), or a few more that its interface
+/// gathered within a moment. An ACK of more segments after a longer time does not date their arrival: they
+/// came together long ago, or one by one, and the receiver held the ACK back until its application read.
+/// Super-segments may cross virtual links whole.
 pub(crate) const STRETCH_MAX: u32 = 16;
 const GATHERED_MAX: Duration = Duration::from_millis(2);
 
-/// Bursts of so long ago say nothing of the link now. Source: none written down.
+/// Bursts are summed over this much time on the link: earlier ones say nothing about the link now. Source:
+/// none written down.
 const LATELY: Duration = Duration::from_millis(200);
-/// Bursts that should have taken less are no proof. Source: none written down.
+/// Bursts that should have taken less than this prove nothing. Source: none written down.
 const SAID_MIN: Duration = Duration::from_millis(8);
 
-/// What of a direction is at the bottleneck behind the capture.
+/// A direction's load on the bottleneck beyond the capture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Link {
     /// It has been busy without a break since then ...
     since: Instant,
     /// ... until then.
     until: Instant,
-    /// Bytes that were sent again and are not known to have passed it.
+    /// Retransmitted bytes that are not known to have passed it.
     resent: u32,
-    /// The acknowledgement of a lone segment that a timer may have sent, were it not for the bytes right behind that.
+    /// When an ACK of a single segment last came that would be a delayed-ACK timer's, had no bytes followed
+    /// that segment.
     timed: Instant,
-    /// How long its rate says that the bytes of the last acknowledgements took behind one another, and how much sooner they were through.
+    /// How long the bytes of the last ACKs should have taken at its rate, and how much sooner they were
+    /// through.
     said: Duration,
     sooner: Duration,
 }
 
-/// What an acknowledgement says about the bottleneck.
+/// What an ACK says about the bottleneck.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passed {
     /// When the last byte that it is about had left the bottleneck, at the latest.
     pub by: Instant,
-    /// Bytes behind that one.
+    /// Bytes after that one.
     pub behind: u32,
-    /// It had left then and not before: its receiver did not hold the acknowledgement back, and no more than the flight
-    /// can have delayed it.
+    /// It left just then: the receiver did not hold the ACK back, and no more than the flight can have
+    /// delayed it.
     pub exact: bool,
 }
 
-/// An acknowledgement of new data.
+/// An ACK of new data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
     pub at: Instant,
@@ -59,7 +64,7 @@ pub(crate) struct Acked {
     pub oldest: Option<Instant>,
     pub newest_at: Option<Instant>,
     pub rtt: Option<Duration>,
-    /// The window until then and from then on, where it did nothing but acknowledge.
+    /// The window before it and its own, if it did nothing but acknowledge.
     pub windows: Option<[u32; 2]>,
 }
 
@@ -74,7 +79,8 @@ impl Link {
         sooner: Duration::ZERO,
     };
 
-    /// These bytes passed the capture; `again` if the first copy is taken for lost before it came to the bottleneck.
+    /// These bytes passed the capture; `again` if the first transmission is taken for lost before it reached
+    /// the bottleneck.
     #[inline]
     pub(crate) fn on_sent(&mut self, at: Instant, bytes: u32, again: bool, rate: Rate) {
         let needed = rate.time_for(bytes);
@@ -88,12 +94,12 @@ impl Link {
     #[inline]
     pub(crate) fn on_passed(&mut self, passed: Passed, rate: Option<Rate>) {
         let needed = rate.map_or(Duration::ZERO, |rate| rate.time_for(passed.behind));
-        // What is behind it cannot be through sooner than that, ...
+        // The bytes after it cannot be through sooner than this, ...
         let until = passed.by + needed;
         if passed.exact && until > self.until {
             self.since = self.since.min(passed.by);
             self.until = until;
-        // ... and not later, if the link has had no break since, or nothing is behind it.
+        // ... nor later, if the link has had no break since, or nothing comes after it.
         } else if rate.is_some()
             && until < self.until
             && (passed.behind == 0 || self.until - needed > self.since)
@@ -102,13 +108,14 @@ impl Link {
         }
     }
 
-    /// Whether something was sent again that is not known to have passed it.
+    /// Whether retransmitted bytes are not known to have passed it.
     #[inline]
     pub(crate) fn has_resent(&self) -> bool {
         self.resent > 0
     }
 
-    /// These bytes were through `took` after the first of them had left. At the rate that has shown they need `needed` for that.
+    /// These bytes were through `took` after the first of them had left. At the rate that has shown, they
+    /// need `needed`.
     #[inline]
     pub(crate) fn on_through(&mut self, needed: Duration, took: Duration) {
         let needed = needed.min(LATELY);
@@ -119,29 +126,30 @@ impl Link {
         }
     }
 
-    /// Whether bursts have passed that no link of the rate that has shown lets through: what showed was somebody else's pace.
+    /// Whether bursts have passed that no link of the known rate lets through: that rate was somebody else's
+    /// pace.
     #[inline]
     pub(crate) fn is_refuted(&self) -> bool {
         self.sooner.times(2) > self.said && self.said >= SAID_MIN
     }
 
-    /// Its rate has shown: what had passed it by `passed` is known, and that it has been busy `since` then.
+    /// Its rate has shown: what had passed it by `passed` is known, and it has been busy `since` then.
     pub(crate) fn begin(since: Instant, passed: Instant) -> Self {
         Self { since, until: passed, ..Self::NONE }
     }
 
-    /// An acknowledgement at this time may have been a timer's.
+    /// An ACK at this time may have been a timer's.
     #[inline]
     pub(crate) fn on_timer(&mut self, at: Instant) {
         self.timed = at;
     }
 
-    /// Whether the acknowledgement of this time may have been one.
+    /// Whether the ACK at this time may have been a timer's.
     pub(crate) fn was_timed(&self, acknowledged: Option<Instant>) -> bool {
         acknowledged == Some(self.timed)
     }
 
-    /// The last acknowledgement was none of a timer that could be taken for the link.
+    /// The last ACK was not one of a timer that could be taken for the link.
     #[inline]
     pub(crate) fn forget_timer(&mut self) {
         self.timed = Instant::MIN;
@@ -151,12 +159,12 @@ impl Link {
         self.resent = self.resent.saturating_add(bytes);
     }
 
-    /// Bytes that were sent again and are not known to have passed it.
+    /// Retransmitted bytes that are not known to have passed it.
     pub(crate) fn resent(&self) -> u32 {
         self.resent
     }
 
-    /// So many bytes more were acknowledged, and something behind them is missing or not.
+    /// `acked` more bytes were acknowledged; `missing` if something after them is missing.
     #[inline]
     pub(crate) fn on_advance(&mut self, acked: u32, missing: bool) {
         if self.resent > 0 {
@@ -164,7 +172,7 @@ impl Link {
         }
     }
 
-    /// For how long from `at` on it is busy.
+    /// How long it is busy from `at` on.
     #[inline]
     pub(crate) fn busy_from(&self, at: Instant) -> Duration {
         self.busy_between(at, self.until)
@@ -173,8 +181,8 @@ impl Link {
     /// The same, as far as it is before `end`.
     #[inline]
     pub(crate) fn busy_between(&self, at: Instant, end: Instant) -> Duration {
-        // An `Instant` that was never set is far below every other. What it did before its last break is left out: the gap
-        // is one of a sender that has sent again since.
+        // An `Instant` that was never set is far below every other. Work before the last break is left out:
+        // the gap is that of a sender that has sent since.
         let until = self.until.min(end);
         if until <= at || self.is_refuted() {
             Duration::ZERO
@@ -184,8 +192,8 @@ impl Link {
     }
 }
 
-/// Whether an acknowledgement of so many segments as captured, `acked` bytes in all, so long after the last one, came
-/// later than when they arrived: each super-segment that crosses a link whole is acknowledged by itself.
+/// Whether an ACK of so many segments as captured, `acked` bytes in all, so long after the last ACK, came
+/// later than they arrived: each super-segment that crosses a link whole is acknowledged by itself.
 pub(crate) fn is_gathered(segments: u32, acked: u32, mss: u32, since_last: Option<Duration>) -> bool {
     segments > 1 && acked > STRETCH_MAX * mss && since_last.is_some_and(|since| since >= GATHERED_MAX)
 }

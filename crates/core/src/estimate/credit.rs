@@ -1,17 +1,17 @@
 //! Did a protocol's own flow control let its sender go on? (RFC 9113, 5.2)
 //!
-//! Each stream and the connection have a window of their own; DATA takes from both, and only the receiver's program gives back. A
-//! sender that has used up one of them waits for it, however open TCP's window is.
+//! Each stream and the connection have a window of their own; DATA takes from both, and only the receiver's
+//! program gives back. A sender that has used up one of them waits for it, however open TCP's window is.
 
 use std::collections::VecDeque;
 
 use tcpwhy_wire::{Duration, Instant};
 
-/// What a window begins with (RFC 9113, 6.9.2).
+/// The initial window (RFC 9113, 6.9.2).
 const INITIAL: i64 = 65_535;
 /// Streams remembered, the latest.
 const STREAMS_MAX: usize = 64;
-/// Grants on their way to the sender.
+/// Grants remembered on their way to the sender.
 const GRANTS_MAX: usize = 64;
 
 /// What one side may still send.
@@ -21,9 +21,9 @@ pub(crate) struct Credit {
     initial: i64,
     /// Identifier and window.
     streams: Vec<(u64, i64)>,
-    /// When each takes effect at the sender, for which stream (0: all), and how much it is.
+    /// When each takes effect at the sender, its stream (0: the connection), and its bytes.
     grants: VecDeque<(Instant, u64, i64)>,
-    /// The stream that was written last.
+    /// The stream written last.
     last: u64,
 }
 
@@ -35,14 +35,14 @@ impl Default for Credit {
 }
 
 impl Credit {
-    /// The sender has written so many bytes of a stream.
+    /// The sender has written `bytes` of a stream.
     pub(crate) fn take(&mut self, stream: u64, bytes: u32) {
         self.connection -= i64::from(bytes);
         self.last = stream;
         *self.stream(stream) -= i64::from(bytes);
     }
 
-    /// The receiver gives more, which the sender learns at `at`.
+    /// The receiver grants more, which the sender learns at `at`.
     pub(crate) fn grant(&mut self, at: Instant, stream: u64, bytes: u32) {
         if self.grants.len() == GRANTS_MAX
             && let Some(grant) = self.grants.pop_front()
@@ -52,14 +52,14 @@ impl Credit {
         self.grants.push_back((at, stream, i64::from(bytes)));
     }
 
-    /// Streams begin with so many bytes from now on, and those that are open get the difference (RFC 9113, 6.9.2).
+    /// Streams begin with `bytes` from now on, and open ones get the difference (RFC 9113, 6.9.2).
     pub(crate) fn begin_with(&mut self, bytes: u32) {
         let more = i64::from(bytes) - self.initial;
         self.initial = i64::from(bytes);
         self.streams.iter_mut().for_each(|(_, left)| *left += more);
     }
 
-    /// How long a sender that wrote last at `since` and again at `until` had used up its window meanwhile.
+    /// How long a sender that wrote at `since` and next at `until` had no window in between.
     pub(crate) fn wait(&mut self, since: Instant, until: Instant) -> Duration {
         self.settle(since);
         let mut ends = since;
@@ -73,7 +73,7 @@ impl Credit {
         if self.is_spent() { Duration::ZERO } else { (ends - since).at_least_zero() }
     }
 
-    /// Bytes that it takes besides its own.
+    /// Heap memory in bytes.
     pub(crate) fn heap(&self) -> usize {
         self.streams.capacity() * size_of::<(u64, i64)>()
             + self.grants.capacity() * size_of::<(Instant, u64, i64)>()

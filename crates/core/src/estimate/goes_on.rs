@@ -1,13 +1,15 @@
-//! How often does a client go on without an answer, and a server without a question?
+//! How often does a client go on without a reply, and a server without a request?
 //!
-//! The former is counted in exchanges: one that does so always asks in two pieces, and one that does so now and then has several things under way.
+//! Clients are counted in exchanges: one that always does so asks in two pieces, and one that does so now
+//! and then has several requests under way.
 
-/// So many times it is no chance.
+/// This many times are not by chance.
 const TIMES_MIN: u32 = 4;
-/// It does so in one exchange of so many at least, and in one of so many it does not. Source: none written down.
+/// It does so in at least one exchange in this many, and does not in at least one in this many. Source: none
+/// written down.
 const SHARE: u64 = 8;
 
-/// So many tokens of a server that nobody had asked for are no chance. Source: none written down.
+/// This many tokens of a server that nobody had asked for are not by chance. Source: none written down.
 const TOKENS_MIN: u16 = 3;
 
 /// In how many exchanges a client went on.
@@ -16,12 +18,12 @@ pub(crate) struct GoesOn {
     times: u32,
     /// The last of them.
     last: u16,
-    /// How often a server gave out another token behind a pause.
+    /// How often a server gave out another token after a pause.
     tokens: u16,
 }
 
 impl GoesOn {
-    /// It did, while so many exchanges had begun.
+    /// The client went on, when this many exchanges had begun.
     pub(crate) fn note(&mut self, exchanges: u64) {
         let exchange = exchanges as u16;
         if self.times == 0 || self.last != exchange {
@@ -29,7 +31,7 @@ impl GoesOn {
         }
     }
 
-    /// The server gave out another token behind a pause of its own.
+    /// The server gave out another token after a pause of its own.
     pub(crate) fn note_token(&mut self) {
         self.tokens = self.tokens.saturating_add(1);
     }
@@ -40,7 +42,8 @@ impl GoesOn {
         self.times >= TIMES_MIN || self.tokens >= TOKENS_MIN
     }
 
-    /// Whether a client does, and not always, `exchanges` having begun, or a server does: what comes next behind a question may answer nothing.
+    /// Whether a client does, but not in all of `exchanges`, or a server does: what comes after a request
+    /// may then answer nothing.
     #[inline]
     pub(crate) fn is_loose(self, exchanges: u64) -> bool {
         self.is_suspect() && (self.tokens >= TOKENS_MIN || self.is_some_of(exchanges))

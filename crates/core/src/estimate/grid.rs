@@ -1,30 +1,30 @@
-//! Does an end send at equal distances, by a timer of its own?
+//! Does an end send at equal intervals, by a timer of its own?
 //!
-//! Whoever reports by a timer, or sleeps in a loop, says something each so often whether it is asked or not. An answer comes when it is
-//! ready, and its parts seldom at one distance many times in a row.
+//! A program that reports by a timer, or sleeps in a loop, sends at intervals whether it is asked or not. A
+//! reply comes when it is ready, and its parts seldom at one interval many times in a row.
 
 use tcpwhy_wire::{Duration, Instant};
 
-/// Nobody who sends oftener than that does so by a timer that shows.
+/// A program that sends more often than this does not do so by a timer that shows.
 pub(crate) const DISTANCE_MIN: Duration = Duration::from_millis(10);
-/// So many equal distances in a row may be a timer's, and so many are.
+/// This many equal intervals in a row may be a timer's, and `KEPT_MIN` are.
 pub(crate) const MAY_MIN: u8 = 5;
 const KEPT_MIN: u8 = 8;
-/// After so many it can be told how far another one is off.
+/// After this many it can be told how far another one is off.
 const OFF_AFTER: u8 = 2;
-/// A loop that sleeps is late by what it does meanwhile: distances are off by this part, each way.
+/// A loop that sleeps is late by what it does meanwhile: intervals are off by at most this part, either way.
 const PART: i64 = 25;
 /// ... or by this, as hosts and paths are.
 const OFF_MIN: Duration = Duration::from_millis(1);
-/// So many ticks may be missing in between.
+/// Two moments are at most this many intervals apart: ticks in between may be missing.
 const MISSED_MAX: i64 = 4;
 
-/// Moments in a row at one distance.
+/// Moments in a row at one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Grid {
     pub every: Duration,
     last: Option<Instant>,
-    /// Distances so far.
+    /// Intervals so far.
     count: u8,
 }
 
@@ -32,7 +32,8 @@ impl Grid {
     /// No moment yet.
     pub(crate) const NONE: Self = Self { every: Duration::ZERO, last: None, count: 0 };
 
-    /// Something happened at `at`, so long after what happened before it. Returns how many equal distances there have been in a row.
+    /// Something happened at `at`, this long after what happened before it. Returns how many equal intervals
+    /// there have been in a row.
     pub(crate) fn on_distance(&mut self, at: Instant, after: Duration) -> u8 {
         let off = after - self.every;
         if self.count > 0 && off.max(-off) <= self.off_max() {
@@ -45,7 +46,7 @@ impl Grid {
         self.count
     }
 
-    /// The same, counted from the last time; what comes earlier than the next moment is let pass.
+    /// The same, counted from the last moment; what comes before the next one is ignored.
     pub(crate) fn on_moment(&mut self, at: Instant) {
         let Some(last) = self.last else {
             self.last = Some(at);
@@ -65,24 +66,24 @@ impl Grid {
         }
     }
 
-    /// Whether it has shown.
+    /// Whether a timer has shown.
     pub(crate) fn is_kept(&self) -> bool {
         self.count >= KEPT_MIN
     }
 
-    /// By how much `at` is off the nearest moment, once some distances have been equal.
+    /// How far `at` is off the nearest moment, once some intervals have been equal.
     pub(crate) fn off(&self, at: Instant) -> Option<Duration> {
         let after = at - self.last.filter(|_| self.count >= OFF_AFTER && self.every.is_positive())?;
         let steps = (after + self.every.divided_by(2)).as_nanos() / self.every.as_nanos();
         (1..=MISSED_MAX).contains(&steps).then(|| after - self.every.times(steps))
     }
 
-    /// Whether the next moment, or the one after that, is now.
+    /// Whether `at` is the next moment, or one of the few after that.
     pub(crate) fn fits(&self, at: Instant) -> bool {
         self.is_due(at, KEPT_MIN)
     }
 
-    /// The same behind so many equal distances.
+    /// The same after at least this many equal intervals.
     pub(crate) fn is_due(&self, at: Instant, least: u8) -> bool {
         self.count >= least && self.last.is_some_and(|last| self.steps(at - last).is_some())
     }
@@ -91,13 +92,13 @@ impl Grid {
         self.last == Some(at)
     }
 
-    /// Whether it is about as long as one step, or longer.
+    /// Whether a wait is about as long as one interval, or longer.
     pub(crate) fn is_step(&self, wait: Duration) -> bool {
         wait >= self.every - self.off_max()
     }
 
     fn steps(&self, after: Duration) -> Option<i64> {
-        // One that is known may be late for once.
+        // A known timer may be late for once.
         let off_max = if self.is_kept() { self.off_max().times(2) } else { self.off_max() };
         (1..=MISSED_MAX).find(|&steps| {
             let off = after - self.every.times(steps);

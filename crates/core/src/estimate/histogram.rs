@@ -1,7 +1,7 @@
-//! How is a duration spread over many exchanges?
+//! How is a duration distributed over many exchanges?
 //!
-//! As long as there are few, each is kept: percentiles are values that were measured. Beyond, counts in steps of a 64th of an
-//! octave, exact below 64 ns, and never above the largest.
+//! A few values are kept as they are: percentiles are values that were measured. Beyond that they are
+//! counted in steps of a 64th of an octave, exact below 64 ns, and never above the largest.
 
 use tcpwhy_wire::Duration;
 
@@ -10,16 +10,16 @@ use tcpwhy_wire::Duration;
 pub(crate) struct Spread {
     /// The values, while they are few.
     exact: Vec<u64>,
-    /// By octave, from the shortest; those without a hit have no steps.
+    /// By octave, from the shortest; octaves without a hit have no steps.
     octaves: Vec<Vec<u64>>,
     total: u64,
     largest: u64,
 }
 
-/// So many values are kept one by one, in as much memory as the steps of eight octaves take.
+/// This many values are kept one by one, in as much memory as the steps of eight octaves take.
 const EXACT: usize = 512;
 
-/// The slow part of many durations, where most of the time is in it.
+/// The slow part of many durations, if most of the time is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlowPart {
     pub count: u64,
@@ -29,10 +29,10 @@ pub(crate) struct SlowPart {
 
 impl Spread {
     const STEP_BITS: u32 = 6;
-    /// What takes more than so many medians is slow.
+    /// Values above this many medians are slow.
     const SLOW: u64 = 4;
 
-    /// Returns in which of at most 64 octaves it is counted.
+    /// Returns which of at most 64 octaves it is counted in.
     #[inline]
     pub(crate) fn add(&mut self, ns: Duration) -> usize {
         self.add_value(ns.as_nanos().max(0) as u64)
@@ -53,7 +53,7 @@ impl Spread {
         octave
     }
 
-    /// There is no room, or all are counted by steps.
+    /// There is no room, or values are counted by step.
     #[inline(never)]
     fn add_to_many(&mut self, ns: u64) {
         if self.octaves.is_empty() {
@@ -65,7 +65,7 @@ impl Spread {
         self.count(Self::step(ns), 1);
     }
 
-    /// From here on by steps.
+    /// From here on, counts by step.
     #[cold]
     fn count_exact(&mut self) {
         for ns in std::mem::take(&mut self.exact) {
@@ -119,7 +119,7 @@ impl Spread {
         ((octave as u16 + 1) << Self::STEP_BITS) + mantissa
     }
 
-    /// Its octave, and which step of that it is.
+    /// Its octave, and its step within that.
     #[inline]
     fn place(step: u16) -> (usize, usize) {
         (usize::from(step >> Self::STEP_BITS), usize::from(step) % (1 << Self::STEP_BITS))
@@ -136,7 +136,7 @@ impl Spread {
         Duration::from_nanos(i64::try_from(middle).unwrap_or(i64::MAX))
     }
 
-    /// All values from the shortest, with how often, as exactly as they are known.
+    /// All values from the shortest, each with its count, as exactly as they are known.
     fn values(&self) -> Vec<(Duration, u64)> {
         if self.octaves.is_empty() {
             let mut exact = self.exact.clone();
@@ -152,7 +152,7 @@ impl Spread {
         at_rank(&self.values(), (self.total * percent).div_ceil(100))
     }
 
-    /// The part that takes several times the median, where it is the smaller part of the values and at least half of their sum.
+    /// The values above several times the median, if they are at least half of the sum.
     pub(crate) fn slow_part(&self) -> Option<SlowPart> {
         let values = self.values();
         let median = at_rank(&values, self.total.div_ceil(2));

@@ -1,20 +1,21 @@
-//! How many packets of this sender did the capture not see?
+//! How many of this sender's packets did the capture miss?
 
-/// Counts packets that the capture missed, where the sender numbers its packets one by one.
+/// Counts packets that the capture missed, if the sender numbers its packets one by one.
 ///
-/// Linux numbers the packets of a connection from a random start, a super-segment taking one number a packet
-/// (`ip_select_ident_segs`). Windows counts the packets of the whole host in one row: as long as a connection has the
-/// host for itself that looks the same, and what the host sends elsewhere looks like packets that are missing. A counter
-/// that jumps often is such a one, or the capture does not have all packets anyway. So is one whose packets have more than 64 hops to
-/// live: Linux lets them begin with 64 (IPDEFTTL, include/uapi/linux/ip.h), Windows with 128; and one that has numbered its SYN-ACK.
+/// Linux numbers the packets of a connection from a random start, and a super-segment takes one number per
+/// packet (`ip_select_ident_segs`). Windows counts the packets of the whole host: while a connection has the
+/// host to itself that looks the same, and packets sent elsewhere look like missing ones. A counter that
+/// jumps often is such a one, or the capture does not have all packets anyway. So is one whose packets have
+/// a TTL above 64, with which Linux begins (IPDEFTTL, include/uapi/linux/ip.h; Windows with 128), and one
+/// that numbers its SYN-ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct IpIdCounter {
     expected: Option<u16>,
     hits: u8,
     jumps: u8,
-    /// How many packets the last jump was of.
+    /// Packets that the last jump skipped.
     jumped: u16,
-    /// The number of the packet that it ended with.
+    /// IP ID of the packet that it ended with.
     jumped_to: u16,
     /// The last packet was the first that did not follow, too early in the connection to say more.
     suspect: bool,
@@ -26,35 +27,36 @@ impl IpIdCounter {
     const LINUX_TTL: u8 = 64;
     const TRUSTED: u8 = 2;
     const PLAUSIBLE_GAP: u16 = 256;
-    /// Behind a counter that is proven, so many packets may have passed meanwhile: a large window of them.
+    /// With a proven counter, a packet may come again this far back: a large window of packets.
     const FAR_BACK: u16 = 1 << 14;
-    /// Packets that follow one another for each jump.
+    /// Packets in sequence needed for each jump.
     const STEADY: u8 = 3;
     const PROVEN: u8 = 24;
 
-    /// Whether so many packets followed one another that a jump is this connection's own, whenever it comes.
+    /// Whether so many packets were in sequence that a jump is this connection's own, whenever it comes.
     pub(crate) fn is_proven(self) -> bool {
         !self.of_host && self.hits >= Self::PROVEN && self.hits / Self::PROVEN >= self.jumps
     }
 
-    /// Whether a jump says how many packets are missing, and no jump that none is.
+    /// Whether a jump says how many packets are missing, and the lack of one that none is.
     pub(crate) fn tells(self) -> bool {
         !self.of_host && self.hits >= Self::TRUSTED && self.hits / Self::STEADY >= self.jumps
     }
 
-    /// Whether a packet may be missing before the last one: it was the first not to follow, behind one or two that did.
+    /// Whether a packet may be missing before the last one: it was the first not to follow, after one or two
+    /// that did.
     pub(crate) fn suspects(self) -> bool {
         self.suspect && !self.of_host
     }
 
-    /// A packet of this sender's has so many hops to live.
+    /// A packet of this sender has this TTL.
     #[inline]
     pub(crate) fn on_ttl(&mut self, ttl: u8) {
         self.of_host |= ttl > Self::LINUX_TTL;
     }
 
-    /// This sender's SYN-ACK has a number: who counts that counts what the host sends to others as well, as Windows and the address translation of
-    /// virtual machines do.
+    /// This sender's SYN-ACK has an IP ID: such a counter includes what the host sends to others, as those
+    /// of Windows and of a virtual machine's address translation do.
     #[cold]
     pub(crate) fn on_numbered_syn_ack(&mut self) {
         self.of_host = true;
@@ -65,12 +67,14 @@ impl IpIdCounter {
         self.suspect = false;
     }
 
-    /// How many packets are missing before this one, the last, by its number, whether that is the connection's own or not.
+    /// How many packets are missing before this one, the last, by its IP ID, whether that is proven to be
+    /// the connection's own or not.
     pub(crate) fn jumped(self, id: u16) -> u16 {
         if !self.of_host && self.jumps > 0 && self.jumped_to == id { self.jumped } else { 0 }
     }
 
-    /// The sequence space is short of so many packets before the last one: if its number is too, it is the connection's own.
+    /// The sequence space lacks this many packets before the last one: if its IP ID does too, it is the
+    /// connection's own.
     #[cold]
     pub(crate) fn on_hole(&mut self, packets: u32) {
         if packets == u32::from(self.jumped) && self.jumps > 0 {
@@ -79,7 +83,7 @@ impl IpIdCounter {
         }
     }
 
-    /// Whether a packet with this identification is one of the last ones, and not a later one, where the numbers tell.
+    /// Whether a packet with this IP ID is one of the last ones and not a later one, if IP IDs tell.
     pub(crate) fn is_old(self, id: u16) -> Option<bool> {
         let back = self.expected?.wrapping_sub(id);
         let furthest = if self.is_proven() { Self::FAR_BACK } else { Self::PLAUSIBLE_GAP };
@@ -87,29 +91,30 @@ impl IpIdCounter {
         (self.hits > 0 && id != 0 && near).then_some((1..=furthest).contains(&back))
     }
 
-    /// Whether a packet with this identification was numbered behind all others, if it was numbered in any order.
+    /// Whether a packet with this IP ID was numbered after all others, if they were numbered in any order.
     pub(crate) fn is_behind_others(self, id: u16) -> bool {
         self.expected.is_some_and(|expected| id != 0 && expected.wrapping_sub(id).wrapping_sub(1) >= 1 << 15)
     }
 
-    /// Whether the last packet, which stands for so many on the wire, was numbered before others that passed sooner.
+    /// Whether the last packet, which stands for `packets` on the wire, was numbered before others that
+    /// passed sooner.
     pub(crate) fn is_before_others(self, id: u16, packets: u16) -> bool {
         let back = self.expected.map_or(0, |expected| expected.wrapping_sub(id));
         self.hits > 0 && id != 0 && back > packets && back <= Self::PLAUSIBLE_GAP
     }
 
-    /// Whether the last packet, which stands for so many on the wire, was numbered behind all others.
+    /// Whether the last packet, which stands for `packets` on the wire, was numbered after all others.
     pub(crate) fn is_newest(self, id: u16, packets: u16) -> bool {
         self.hits >= Self::TRUSTED && id != 0 && self.expected == Some(id.wrapping_add(packets))
     }
 
-    /// Whether a packet with this identification is the next one.
+    /// Whether a packet with this IP ID is the next one.
     #[inline]
     pub(crate) fn expects(self, id: Option<u16>) -> bool {
         id.is_none() || self.expected == id
     }
 
-    /// Takes the packet that is the next one by its identification, as `on_packet` does.
+    /// Takes the next packet in sequence, as `on_packet` does.
     #[inline]
     pub(crate) fn on_next(&mut self, id: Option<u16>, packets: u16) {
         let Some(id) = id else { return };
@@ -125,7 +130,7 @@ impl IpIdCounter {
     pub(crate) fn on_packet(&mut self, id: u16, packets: u16) -> u16 {
         let next = id.wrapping_add(packets);
         let Some(expected) = self.expected else {
-            // A SYN-ACK carries 0, the connection's own counter starts behind it.
+            // A SYN-ACK carries 0, and the connection's own counter starts after it.
             self.expected = (id != 0).then_some(next);
             return 0;
         };

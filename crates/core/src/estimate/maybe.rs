@@ -1,15 +1,15 @@
-//! Is anything known, in the place of what would be?
+//! How is a time kept that may not be known, in no more memory than one that is?
 //!
-//! An `Option` of eight bytes takes sixteen. A connection has some forty of these, nearly all of them times: one time that no capture has
-//! says here that there is none.
+//! An `Option` of eight bytes takes sixteen. A connection has some forty of these, nearly all of them times:
+//! one value that no capture contains stands for none.
 
 use std::fmt;
 
 use tcpwhy_wire::{Duration, Instant};
 
-/// What has a value that stands for none.
+/// A type with a value that stands for none.
 pub(crate) trait Known: Copy + PartialEq {
-    /// No capture has it.
+    /// No capture contains it.
     const NONE: Self;
 }
 
@@ -38,7 +38,7 @@ impl<T: Known> Maybe<T> {
         (self.0 != T::NONE).then_some(self.0)
     }
 
-    /// Where it is known that it is.
+    /// The value, where there certainly is one.
     #[inline]
     pub(crate) fn known(self) -> T {
         debug_assert!(self.is_some(), "it is known");
@@ -60,7 +60,7 @@ impl<T: Known> Maybe<T> {
         self.0 = known;
     }
 
-    /// Keeps the first one.
+    /// Sets it if there is none yet.
     #[inline]
     pub(crate) fn set_first(&mut self, known: T) {
         if self.is_none() {
@@ -70,7 +70,7 @@ impl<T: Known> Maybe<T> {
 }
 
 impl<T: Known + PartialOrd> Maybe<T> {
-    /// Whether it is known to be more than this. What stands for none is less than anything.
+    /// Whether it is known to be more than this. The value for none is less than any other.
     #[inline]
     pub(crate) fn exceeds(self, than: T) -> bool {
         self.0 > than

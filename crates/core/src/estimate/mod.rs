@@ -1,5 +1,6 @@
-//! What can be measured from a series of numbers? One estimator in each file: a clock's rate, a round trip, a timer, a bottleneck,
-//! a beat. Each takes numbers and gives numbers; what a sender is and what a wait was, others know.
+//! What can be measured from a series of numbers? One estimator in each file: a clock's rate, a round trip,
+//! a timer, a bottleneck, a beat. Each takes numbers and gives numbers; what a sender is and what a wait was
+//! is decided elsewhere.
 
 pub(crate) mod beat;
 pub(crate) mod bottleneck;

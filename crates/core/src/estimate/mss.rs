@@ -1,18 +1,19 @@
-//! How large is a full segment, where no SYN says it?
+//! How large is a full segment, if no SYN tells?
 //!
-//! A segment without PSH has more of its sender's queue behind it (RFC 9293, 3.9.1), so it is as large as segments get:
-//! the MSS, or with segmentation offload a multiple of it. What all such lengths have in common is a multiple too.
+//! A segment without PSH has more of its sender's queue after it (RFC 9293, 3.9.1), so it is full: it has
+//! the length of the MSS, or with segmentation offload of a multiple. The greatest common divisor of such
+//! lengths is a multiple too.
 
-/// Ethernet's MSS, less the time stamp option where that is in use.
+/// Ethernet's MSS, less the time stamp option if that is in use.
 const ETHERNET: u32 = 1460;
 /// Every host takes segments of this size (RFC 9293, 3.7.1); smaller ones are not full.
 const LEAST: u32 = 536;
 /// Jumbo frames.
 const MOST: u32 = 9000;
-/// What Ethernet leaves for the payload behind the usual headers and tunnels.
+/// What Ethernet leaves for the payload after the usual headers and tunnels.
 const USUAL: std::ops::RangeInclusive<u32> = 1200..=ETHERNET;
 
-/// What the lengths of segments show of the MSS.
+/// What segment lengths show of the MSS.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct FullSize {
     /// The greatest common divisor of the lengths so far, 0 before the first.
@@ -20,17 +21,18 @@ pub(crate) struct FullSize {
 }
 
 impl FullSize {
-    /// Takes a segment that had more behind it.
+    /// Takes a segment that had more after it.
     pub(crate) fn on_unpushed(&mut self, payload_len: u32) {
         if payload_len < LEAST || payload_len == self.unit {
             return;
         }
         let common = gcd(payload_len, self.unit);
-        // Something cut this one short (a window, MSG_MORE), or the ones before.
+        // A window or MSG_MORE cut this segment short, or the ones before.
         self.unit = if common < LEAST { payload_len.max(self.unit.min(MOST)) } else { common };
     }
 
-    /// Beside a MSS that is known: whether a shorter segment is as long as the one before, `len`, and so was that.
+    /// If the MSS is known: whether a shorter segment, as long as the previous one (`len`), is the third of
+    /// its length.
     pub(crate) fn repeats(&mut self, len: Option<u32>) -> bool {
         let len = len.filter(|&len| len >= LEAST).unwrap_or(0);
         std::mem::replace(&mut self.unit, len) == len && len > 0

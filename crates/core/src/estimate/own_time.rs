@@ -1,18 +1,18 @@
 //! Does an end speak when it is its time, whatever it was asked before?
 //!
-//! A controller reports by the second, and its peer confirms each report at once: that looks like a question that takes a second to
-//! answer. Who takes a second to answer is late by as much as the question was; who keeps a timer is not. So only moments tell whose
-//! question came late, and some of them must have.
+//! A controller reports every second, and its peer confirms each report at once: that looks like a request
+//! that takes a second to answer. A server that takes a second to answer is late by as much as the request
+//! was; a timer is not. So only replies to late requests tell, and there must be some.
 
 use tcpwhy_wire::{Duration, Instant};
 
 use super::grid::Grid;
 
-/// A question that is later by less says nothing.
+/// A request that is late by less says nothing.
 const LATE_MIN: Duration = Duration::from_millis(8);
-/// How closely a moment keeps to the timer, or follows the question, as a part of how late that was.
+/// How closely a reply keeps to the timer, or follows the request, as a part of how late that was.
 const PART: i64 = 4;
-/// So many are no chance.
+/// This many are not by chance.
 const KEPT_MIN: u8 = 3;
 
 /// Programs' timers are whole multiples of this.
@@ -21,11 +21,12 @@ const ROUND: Duration = Duration::from_millis(500);
 const ROUND_OFF: Duration = Duration::from_millis(3);
 /// No clock runs off faster than this in so short a time.
 const CLOCK_OFF: Duration = Duration::from_micros(100);
-/// What comes later has other readings already.
+/// Longer intervals have other explanations already.
 const ROUNDS_MAX: i64 = 20;
 
-/// Whether what comes `behind` its sender's word before may come by a timer, although it comes `wait` behind a question: who sleeps for a
-/// round time before it answers sleeps no less, and its question takes some time to come.
+/// Whether a message that comes `behind` its sender's previous one may come by a timer, although it comes
+/// `wait` after a request: a server that sleeps for a round time before it answers sleeps no less, and its
+/// request takes some time to come.
 pub(crate) fn is_round(behind: Duration, wait: Duration) -> bool {
     let rounds = (behind + ROUND.divided_by(2)).as_nanos() / ROUND.as_nanos();
     let due = ROUND.times(rounds);
@@ -33,23 +34,23 @@ pub(crate) fn is_round(behind: Duration, wait: Duration) -> bool {
     (1..=ROUNDS_MAX).contains(&rounds) && off.max(-off) <= ROUND_OFF && wait + CLOCK_OFF <= due
 }
 
-/// Answers that took long.
+/// Replies that took long.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct OwnTime {
     pub grid: Grid,
     last: Option<Instant>,
-    /// How long behind an answer the next question came at the least.
+    /// The least time from a reply to the next request.
     soonest: Option<Duration>,
-    /// How many came at their time behind a question that was late, and how many as late as the question.
+    /// Replies at their own time after a late request, and replies as late as the request.
     kept: u8,
     followed: u8,
 }
 
 impl OwnTime {
-    /// No answer yet.
+    /// No reply yet.
     pub(crate) const NONE: Self = Self { grid: Grid::NONE, last: None, soonest: None, kept: 0, followed: 0 };
 
-    /// An answer passed at `at`; its question had at `asked_at`.
+    /// A reply passed at `at`, its request at `asked_at`.
     pub(crate) fn on_answer(&mut self, at: Instant, asked_at: Instant) {
         let behind = self.last.map(|last| asked_at - last);
         let soonest = self.soonest.into_iter().chain(behind).min();
@@ -66,12 +67,12 @@ impl OwnTime {
         (self.last, self.soonest) = (Some(at), soonest);
     }
 
-    /// Whether it may be so.
+    /// Whether it may be a timer.
     pub(crate) fn may_be(&self) -> bool {
         self.kept > 0 && self.followed == 0
     }
 
-    /// Whether it is.
+    /// Whether it is a timer.
     pub(crate) fn is_shown(&self) -> bool {
         self.kept >= KEPT_MIN && self.followed == 0 && self.grid.is_kept()
     }
@@ -85,7 +86,7 @@ mod tests {
         Instant::MIN + Duration::from_millis(ms)
     }
 
-    /// Of every third answer the question comes 15 ms late.
+    /// The request of every third reply comes 15 ms late.
     fn late(n: i64) -> i64 {
         if n % 3 == 0 { 15 } else { 1 }
     }

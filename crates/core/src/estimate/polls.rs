@@ -1,25 +1,25 @@
-//! Are these waits for news, that is, ended by whatever happens or by a timer, and not a server's work?
+//! Are these waits for news, ended by some event or by a timer, and not a server's work?
 //!
-//! A client that waits for news (long poll, a subscription that is renewed) asks with the same bytes again as soon as it
-//! has got some. So does one in a closed loop, and its server's time is what a user feels. What tells them apart is how
-//! long the waits are, and how they end: news comes at any time, and where there is none a timer of round seconds ends the
-//! wait. That takes a few waits to show.
+//! A client that waits for news (long poll, a subscription that is renewed) sends the same request again as
+//! soon as it has got some. So does one in a closed loop, where a user feels the server's time. They differ
+//! in how long the waits are and how they end: news comes at any time, and without news a timer of round
+//! seconds ends the wait. That takes a few waits to show.
 
 use tcpwhy_wire::Duration;
 
 use crate::words::limits::NEWS_MIN;
 
-/// A wait for news is at least so long, unless there is some at once.
+/// A wait for news lasts at least this long, unless there is some at once.
 const WAIT_MIN: Duration = Duration::from_secs(1);
-/// ... and this long behind one that took [`LONG`]: news may follow soon.
+/// ... and this long after one that took [`LONG`]: news may follow soon.
 const WAIT_MIN_AGAIN: Duration = Duration::from_millis(200);
-/// The longest of them is at least so long: nobody polls by the second in this way.
+/// The longest wait is at least this long: nobody polls every second in this way.
 const LONG: Duration = Duration::from_secs(10);
 /// Timers of servers that have no news are multiples of this.
 const TIMER_UNIT: Duration = Duration::from_secs(5);
-/// ... and are kept so exactly.
+/// ... to within this.
 const TIMER_OFF: Duration = Duration::from_millis(30);
-/// So many waits show it.
+/// This many waits show it.
 const WAITS_MIN: u8 = 3;
 
 /// What some waits were for.
@@ -32,7 +32,7 @@ pub(crate) enum For {
     News,
 }
 
-/// The waits in a row behind questions of one length, each asked as soon as the one before was answered.
+/// Consecutive waits after requests of one length, each sent as soon as the previous one was answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Polls {
     len: u32,
@@ -41,7 +41,7 @@ pub(crate) struct Polls {
     timed: u8,
     shortest: Duration,
     longest: Duration,
-    /// One of them took so long that few would wait for an answer.
+    /// One of them took longer than most would wait for an answer.
     lasted: bool,
 }
 
@@ -50,14 +50,16 @@ impl Polls {
     pub(crate) const NONE: Self =
         Self { len: 0, count: 0, timed: 0, shortest: Duration::ZERO, longest: Duration::ZERO, lasted: false };
 
-    /// A question of `len` bytes was answered after `wait`, and asked again at once or not, where that can be told.
+    /// A request of `len` bytes was answered after `wait`; `again`: whether the client asked again at once,
+    /// if that can be told.
     pub(crate) fn on_wait(&mut self, len: u32, wait: Duration, again: Option<bool>) -> For {
         if wait < WAIT_MIN && self.longest >= LONG {
-            // A question like one that was answered when there was news may have been answered so as well.
+            // A request like one that was answered with news may have been answered with news as well.
             return if len == self.len && again != Some(false) { For::Either } else { For::Answer };
         }
         let lasted = len == self.len && self.lasted;
-        // Who takes its time to ask again may wait for news all the same, and what came was that if it came to a question like that before.
+        // A client that does not ask again at once may wait for news all the same, if a request like this
+        // one waited for it before.
         let told = if lasted && wait >= LONG { For::Either } else { For::Answer };
         if again == Some(false) || len != self.len {
             *self = Self { len, shortest: Duration::MAX, ..Self::default() };
@@ -79,7 +81,7 @@ impl Polls {
         }
     }
 
-    /// From how long on a wait is looked at.
+    /// The least wait that is looked at.
     #[inline]
     pub(crate) fn wait_min(&self) -> Duration {
         if self.longest >= LONG { WAIT_MIN_AGAIN } else { WAIT_MIN }
@@ -123,7 +125,7 @@ mod tests {
         }
         assert_eq!(told(&[1_100, 7_900, 2_300, 4_700]), [For::Answer; 4]);
         assert_eq!(told(&[12_340, 12_390, 12_350, 12_380]), [For::Either; 4]);
-        // Whoever does other things in between was answered.
+        // A client that does other things in between got an answer.
         let mut polls = Polls::default();
         for ms in [10_000, 4_000, 10_000, 10_000] {
             assert_eq!(polls.on_wait(150, Duration::from_millis(ms), Some(false)), For::Answer);

@@ -1,20 +1,20 @@
 //! How fast does the bottleneck let this direction through?
 //!
-//! Bytes that left together pass the bottleneck one behind the other: the spacing of their arrivals (near the receiver)
-//! or of their acknowledgements (near the sender) shows its rate. Idle times inside a run make it look slower than the
-//! bottleneck, packets that were held up together on their way make it look faster: a run a little above the median of
-//! the last ones is taken.
+//! Bytes that left together pass the bottleneck one after another: the spacing of their arrivals (near the
+//! receiver) or of their ACKs (near the sender) shows its rate. Idle time inside a run makes it look slower
+//! than the bottleneck, packets that were held up together on their way make it look faster: a run a little
+//! above the median of the last ones is taken.
 
 use tcpwhy_wire::{Duration, Instant};
 
 use crate::estimate::maybe::Maybe;
 
-/// A run is this many events and this long at least: a few acknowledgements that were clumped on the way would pass for
-/// a fast link. A run of a few events that ends early serves until there is a whole one.
+/// A run has at least this many events and this length: a few ACKs that clumped on the way would pass for a
+/// fast link. A run of a few events that ends early serves until there is a whole one.
 const RUN_EVENTS: u32 = 16;
 const RUN_TIME: Duration = Duration::from_millis(1);
 const SHORT_RUN_EVENTS: u32 = 4;
-/// What clumps on the way is no part of a run that takes so long, however few its events are.
+/// Clumping on the way does not explain a run this long, however few its events are.
 const SLOW_RUN_TIME: Duration = Duration::from_millis(3);
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
@@ -32,7 +32,7 @@ impl Rate {
             return Duration::ZERO;
         }
         let (over, of) = (self.over.as_nanos().max(0) as u64, self.bytes.max(1));
-        // Nearly always fits, and is divided ten times as fast then.
+        // Nearly always fits 64 bits, where the division is ten times as fast.
         let ns = match u64::from(bytes).checked_mul(over) {
             Some(product) => u128::from(product / of),
             None => u128::from(bytes) * u128::from(over) / u128::from(of),
@@ -48,13 +48,13 @@ impl Rate {
         u64::try_from(bits).unwrap_or(u64::MAX)
     }
 
-    /// Whether it is more than the same one measured again.
+    /// Whether it is faster by more than two measurements of one rate differ.
     pub(crate) fn is_faster(self, than: Self) -> bool {
         u128::from(self.bytes) * than.over.as_nanos().max(0) as u128 * 4
             > u128::from(than.bytes) * self.over.as_nanos().max(0) as u128 * 5
     }
 
-    /// Whether it is half of another one at most.
+    /// Whether it is at most half of another one.
     fn is_half_of(self, other: Self) -> bool {
         Self { bytes: self.bytes.saturating_mul(2), ..self }.compare(other).is_le()
     }
@@ -68,7 +68,7 @@ impl Rate {
 /// The runs seen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RateEstimator {
-    /// When the last bytes got through, as far as what comes next can be measured from there.
+    /// When the last bytes got through, if the next interval can be measured from there.
     last: Maybe<Instant>,
     best: Option<Box<Best>>,
     /// Intervals may hold idle time that does not show: most runs are too slow.
@@ -85,7 +85,8 @@ struct Run {
     intervals: u32,
 }
 
-/// The run under way, the last whole ones, the one that is taken, and the fastest short one. Most connections never have bytes that waited.
+/// The run under way, the last whole ones, the rate taken, and the fastest short run. Most connections never
+/// have bytes that waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Best {
     run: Run,
@@ -95,15 +96,15 @@ struct Best {
     next: usize,
     /// A quarter of the runs are more than twice as fast as another quarter.
     uneven: bool,
-    /// They differ so, and the last one is among the fastest.
+    /// The runs differ so, and the last one is among the fastest.
     rising: bool,
-    /// How long one event took in the last whole run.
+    /// Time per event in the last whole run.
     spacing: Duration,
 }
 
-/// Whole runs that are remembered.
+/// Whole runs remembered.
 const RUNS: usize = 15;
-/// Of fewer, most may be of a start that fills the bottleneck for a part of each round only.
+/// With fewer, most may be of a slow start that fills the bottleneck for only a part of each round.
 const FEW_RUNS: usize = 5;
 
 impl Best {
@@ -127,7 +128,7 @@ impl Best {
 }
 
 impl RateEstimator {
-    /// One whose intervals may hold idle time that does not show.
+    /// An estimator whose intervals may hold idle time that does not show.
     pub(crate) fn blurred() -> Self {
         Self { blurred: true, ..Self::default() }
     }
@@ -138,27 +139,27 @@ impl RateEstimator {
         self.last.get()
     }
 
-    /// How long the bottleneck needs from one event to the next in the run under way, or in the last whole one.
+    /// Time that the bottleneck needs per event, in the run under way or in the last whole one.
     pub(crate) fn usual_spacing(&self) -> Option<Duration> {
         let whole = || self.best.as_ref().map(|best| best.spacing).filter(|spacing| spacing.is_positive());
         self.spacing().or_else(whole)
     }
 
-    /// How long the bottleneck needs from one event to the next, where that has shown.
+    /// Time that the bottleneck needs per event, if the run under way shows it.
     #[inline]
     pub(crate) fn spacing(&self) -> Option<Duration> {
         let Run { over, intervals, .. } = self.best.as_ref()?.run;
         (intervals >= SHORT_RUN_EVENTS).then(|| over.divided_by(i64::from(intervals)))
     }
 
-    /// Something got through at `now`, behind nothing: [`on_bytes`](Self::on_bytes) where it had not been waiting.
+    /// Something got through at `now` that had not been waiting: [`on_bytes`](Self::on_bytes) of that.
     #[inline]
     pub(crate) fn on_lone(&mut self, now: Instant) {
         self.last.set(now);
     }
 
-    /// `bytes` got through at `now`; `behind` if they had been waiting when those before them got through, so that the
-    /// time in between is what the bottleneck needed for them.
+    /// `bytes` got through at `now`; `behind` if they had been waiting when those before them got through,
+    /// so that the bottleneck needed the time in between for them.
     #[inline]
     pub(crate) fn on_bytes(&mut self, now: Instant, bytes: u32, mss: u32, behind: bool) {
         if bytes == 0 {
@@ -180,9 +181,9 @@ impl RateEstimator {
             return;
         }
         let rate = Rate { bytes, over };
-        // What takes most of it is a moment in which a host or the path did nothing, until it has come again.
+        // Mostly one interval: a moment in which a host or the path did nothing, unless it has come again.
         let whole = intervals + 1 >= RUN_EVENTS && over >= RUN_TIME && longest.times(2) <= over;
-        // Nor does what had piled up meanwhile, and came at once, make it a link's.
+        // Nor do bytes that had piled up in it, and came at once, show a link.
         if !whole && intervals > 1 && longest.times(4) > over.times(3) {
             best.short = best.short.filter(|short| short.compare(rate).is_gt());
             return;
@@ -197,7 +198,8 @@ impl RateEstimator {
         }
     }
 
-    /// An interval of this length was none of the bottleneck's: forgets what no whole run has shown with it.
+    /// An interval of this length was not the bottleneck's: forgets what it may have shown outside whole
+    /// runs.
     pub(crate) fn forget(&mut self, interval: Duration) {
         if let Some(best) = &mut self.best {
             best.run = Run::default();
@@ -205,7 +207,7 @@ impl RateEstimator {
         }
     }
 
-    /// What comes next cannot be measured from the last event.
+    /// The next interval cannot be measured from the last event.
     pub(crate) fn interrupt(&mut self) {
         self.last = Maybe::NONE;
     }
@@ -216,13 +218,13 @@ impl RateEstimator {
         self.best.as_ref().is_some_and(|best| best.runs[FEW_RUNS - 1].is_some())
     }
 
-    /// Whether what shows it goes by fits and starts: a link that changes, or hosts that are busy.
+    /// Whether the rate comes by fits and starts: the link changes, or hosts are busy.
     #[inline]
     pub(crate) fn is_uneven(&self) -> bool {
         self.best.as_ref().is_some_and(|best| best.uneven)
     }
 
-    /// Whether nothing but a few events within a moment has shown it.
+    /// Whether only a few events within a moment have shown it.
     pub(crate) fn is_guess(&self) -> bool {
         self.best.as_ref().is_some_and(|best| {
             best.whole.is_none() && best.short.is_some_and(|short| short.over < SLOW_RUN_TIME)
@@ -233,7 +235,7 @@ impl RateEstimator {
         self.best.as_ref().is_some_and(|best| best.whole.is_some())
     }
 
-    /// Whether some bytes have come so much faster that no fixed rate lets both through.
+    /// Whether some bytes came so much faster that no fixed rate lets both through.
     pub(crate) fn is_outrun(&self) -> bool {
         let both = self.best.as_ref().and_then(|best| best.short.zip(best.whole));
         both.is_some_and(|(short, whole)| {
@@ -242,7 +244,7 @@ impl RateEstimator {
         })
     }
 
-    /// Whether what shows it becomes faster and faster: that of a link stays as it is.
+    /// Whether the rate rises further and further: a link's does not.
     pub(crate) fn is_rising(&self) -> bool {
         self.best.as_ref().is_some_and(|best| best.rising)
     }

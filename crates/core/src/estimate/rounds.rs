@@ -1,5 +1,5 @@
-//! What do the rounds of a transfer say about what holds their sender? A round is what leaves until a byte that was sent in it
-//! is acknowledged; its flight is what was in flight at the most.
+//! What do the rounds of a transfer say about what holds their sender? A round lasts until a byte that was
+//! sent in it is acknowledged; its flight is the most that was in flight.
 
 use tcpwhy_wire::{Duration, Seq};
 
@@ -14,25 +14,26 @@ pub(crate) struct Rounds {
     /// Most bytes in flight in the round under way, and in the one before it.
     pub(crate) flight: u32,
     pub(crate) last: u32,
-    /// The largest of all rounds that have ended.
+    /// The largest flight of all rounds that have ended.
     peak: u32,
-    /// The largest flight before the last idle time.
+    /// The largest flight before the last idle time, and since.
     pub(crate) before_idle: u32,
     pub(crate) largest: u32,
-    /// The largest flight that a window has room for that was reset, and the first one since.
+    /// The largest flight that fits a window after its reset, and the first one since.
     pub(crate) restarted_max: u32,
     pub(crate) since_idle: Option<u32>,
-    /// Rounds whose flight was that of `flat_from`, in a row.
+    /// Rounds in a row whose flight was that of `flat_from`.
     flat: u8,
     flat_from: u32,
     pub(crate) lost: bool,
-    /// The largest flight until then, and whether the last round that has ended since was larger than the one before it by half.
+    /// The largest flight up to the loss, and whether the last round since was half as large again as the
+    /// one before it.
     lost_at: u32,
     regrown: bool,
     filled: Filled,
     /// The last whole round was larger than any before it: the window is still opening from its initial size.
     pub(crate) growing: bool,
-    /// Waits that ended when the flight had shrunk to so many bytes, in a row, and how many bytes that were.
+    /// Waits in a row that ended when the flight had shrunk to so many bytes, and how many bytes that were.
     pub(crate) drained: u8,
     drained_to: u32,
     pub(crate) growth: Growth,
@@ -45,15 +46,16 @@ struct Filled {
     last: bool,
 }
 
-/// A window is reset after an idle time longer than the timer, in whole ticks of its kernel (tcp_slow_start_after_idle_check,
-/// include/net/tcp.h), and what a capture knows of that timer is not exact.
+/// A window is reset after an idle time longer than the timer, in whole ticks of its kernel
+/// (tcp_slow_start_after_idle_check, include/net/tcp.h); what a capture knows of that timer is not exact.
 pub(crate) fn idle_min(rto: Duration) -> Duration {
     rto + rto.divided_by(16) + TIMER_TICK
 }
 
 impl Rounds {
-    /// Nothing was sent for longer than the retransmission timeout: the window may be reset. Linux halves it for each timeout
-    /// that has gone by, down to what a new connection has (tcp_cwnd_restart, net/ipv4/tcp_output.c).
+    /// Nothing was sent for longer than the retransmission timeout: the window may be reset. Linux halves it
+    /// for each timeout that has passed, down to that of a new connection (tcp_cwnd_restart,
+    /// net/ipv4/tcp_output.c).
     pub(crate) fn on_idle(&mut self, silent: Duration, rto: Duration, mss: u32) {
         let before_idle = self.largest.max(self.before_idle);
         let timeouts = (silent.as_nanos() / rto.as_nanos().max(1)).clamp(0, 31);
@@ -62,7 +64,7 @@ impl Rounds {
         *self = Self { before_idle, restarted_max, ..Self::default() };
     }
 
-    /// A message begins with this byte: its first bytes are a round of their own.
+    /// A message begins at this byte: its first bytes are a round of their own.
     pub(crate) fn on_message(&mut self, first: Seq) {
         self.started = Some(first);
         self.flight = 0;
@@ -76,8 +78,8 @@ impl Rounds {
         self.growth = Growth::default();
     }
 
-    /// A segment that begins with `seq` makes it `flight` bytes in flight, `snd_una` being acknowledged, and leaves `room` in the
-    /// peer's window.
+    /// A segment that begins at `seq` brings `flight` bytes in flight, with `snd_una` acknowledged, and
+    /// leaves `room` in the peer's window.
     #[expect(clippy::inline_always, reason = "each usual segment with data passes it")]
     #[inline(always)]
     pub(crate) fn on_flight(&mut self, seq: Seq, flight: u32, snd_una: Option<Seq>, room: i32, mss: u32) {
@@ -108,8 +110,8 @@ impl Rounds {
         self.growth.on_round();
     }
 
-    /// How many rounds in a row are flat, one of `flight` bytes included. A congestion window that is used up grows by
-    /// half a segment a round at least (one acknowledgement for two segments, RFC 5681, 3.1).
+    /// How many rounds in a row are flat, including one of `flight` bytes. A congestion window that is used
+    /// up grows by at least half a segment a round (one ACK for two segments, RFC 5681, 3.1).
     pub(crate) fn flatness(&self, flight: u32, mss: u32) -> u8 {
         let rounds = self.flat.saturating_add(1);
         let grown = flight.saturating_sub(self.flat_from);
@@ -119,42 +121,43 @@ impl Rounds {
         if flat { rounds } else { 0 }
     }
 
-    /// Whether a window that has let `flight` bytes pass is still opening. Without a loss it never closes, so that a round
-    /// that seems smaller, as they do behind a full link, says nothing about the next one.
+    /// Whether a window that has let `flight` bytes pass is still opening. Without a loss it never closes,
+    /// so a round that seems smaller, as rounds do over a full link, says nothing about the next one.
     pub(crate) fn opens(&self, flight: u32) -> bool {
         self.peak == 0 || u64::from(flight) * 8 > u64::from(self.peak) * 9
     }
 
-    /// Whether a round of so many bytes is larger by half than the one before it: in congestion avoidance none is, CUBIC's least of all
-    /// (`cnt` in bictcp_update, net/ipv4/tcp_cubic.c, Linux 6.12).
+    /// Whether a round of this many bytes is half as large again as the previous one: in congestion
+    /// avoidance none is, CUBIC's least of all (`cnt` in bictcp_update, net/ipv4/tcp_cubic.c, Linux 6.12).
     fn grows(&self, flight: u32) -> bool {
         self.last > 0 && u64::from(flight) * 2 > u64::from(self.last) * 3
     }
 
-    /// Whether what a loss had done to the window has been taken back (tcp_undo_cwnd_reduction, net/ipv4/tcp_input.c): nothing was lost, and
-    /// it opens on beyond what it was then, round after round.
+    /// Whether the reduction after a loss has been undone (tcp_undo_cwnd_reduction, net/ipv4/tcp_input.c):
+    /// nothing was lost, and the window opens beyond what it was then, round after round.
     pub(crate) fn reopens(&self, flight: u32) -> bool {
         self.lost && self.regrown && self.last > self.lost_at && self.grows(flight)
     }
 
-    /// Whether less is in flight than a round before has shown that the window lets pass, which without a loss never closes.
+    /// Whether less is in flight than the window let pass in an earlier round; without a loss it never
+    /// closes.
     pub(crate) fn is_below_peak(&self, flight: u32, mss: u32) -> bool {
         flight.max(self.last).saturating_add(mss) < self.peak
     }
 
-    /// Whether flights as large as this one, or the one before it, use up the peer's window: it bounds them then, however they
-    /// are spaced within a round. One that has grown away from them since does not.
+    /// Whether flights as large as this one, or the previous one, use up the peer's window: it then bounds
+    /// them, however they are spaced within a round. A window that has grown away from them since does not.
     pub(crate) fn fill(&self, flight: u32, window: u32) -> bool {
         let flight = u64::from(flight.max(self.last));
         self.filled.last && u64::from(window) * 2 <= flight * 3
     }
 
-    /// Bytes in flight in the round that ends with so many.
+    /// Bytes in flight in the round that ends with this many.
     pub(crate) fn flight_with(&self, flight: u32) -> u32 {
         self.flight.max(flight)
     }
 
-    /// A wait ended when acknowledgements that the sender had let pass had left `left` bytes in flight.
+    /// A wait ended when ACKs, after which the sender had sent nothing, had left `left` bytes in flight.
     pub(crate) fn on_drained(&mut self, left: u32, mss: u32) {
         let same = self.drained > 0 && left.abs_diff(self.drained_to) <= (left / 4).max(2 * mss);
         self.drained = if same { self.drained.saturating_add(1) } else { 1 };
@@ -166,8 +169,9 @@ impl Rounds {
 mod tests {
     use super::*;
 
-    /// Segments that were overtaken seemed lost in the second round; the third ones grow as a start does. After a loss they do not, though
-    /// a hole that stays open lets the flight seem larger by what is sent behind it.
+    /// Overtaken segments seemed lost in the second round; the rounds after that grow as in slow start.
+    /// After a real loss they do not, though an open hole makes the flight seem larger by what is sent after
+    /// it.
     #[test]
     fn a_window_that_opens_on_has_lost_nothing() {
         let after = |flights: &[u32]| {
@@ -187,8 +191,8 @@ mod tests {
         );
     }
 
-    /// Rounds of a transfer over a full link in congestion avoidance, as the capture at its receiver had them: the sender's
-    /// own were 463, 498, 523, 539 and 565 kB.
+    /// Rounds of a transfer over a full link in congestion avoidance, as captured at the receiver: the
+    /// sender's own were 463, 498, 523, 539 and 565 kB.
     #[test]
     fn a_round_that_seems_smaller_does_not_make_the_next_one_open() {
         let mut rounds = Rounds::default();

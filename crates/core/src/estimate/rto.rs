@@ -4,9 +4,10 @@ use crate::estimate::maybe::Maybe;
 use crate::words::limits::RTO_MIN;
 use tcpwhy_wire::Duration;
 
-/// TCP_TIMEOUT_INIT before a sample (RFC 6298, 2.1).
+/// TCP_TIMEOUT_INIT, before any sample (RFC 6298, 2.1).
 const RTO_INITIAL: Duration = Duration::from_secs(1);
-/// The same where a SYN or a SYN-ACK was sent again (RFC 6298, 5.7; TCP_TIMEOUT_FALLBACK, tcp_init_metrics, net/ipv4/tcp_metrics.c, Linux 6.12).
+/// The same if a SYN or a SYN-ACK was retransmitted (RFC 6298, 5.7; TCP_TIMEOUT_FALLBACK, tcp_init_metrics,
+/// net/ipv4/tcp_metrics.c, Linux 6.12).
 const RTO_FALLBACK: Duration = Duration::from_secs(3);
 
 /// Smoothed round-trip time and the timer that follows from it, as the sender would have them.
@@ -38,8 +39,9 @@ impl RtoEstimator {
         };
         let error = rtt - srtt;
         self.srtt = Maybe::of(srtt + error.divided_by(8));
-        // tcp_rtt_estimator: the deviation floor is rto_min, and it decays by a quarter a round trip. At the end of the
-        // first one mdev_max_us is still what the first sample had set, so that nothing decays.
+        // tcp_rtt_estimator: the floor of the deviation is rto_min, and it decays by a quarter each round
+        // trip. At the end of the first one mdev_max_us is still what the first sample set, so nothing
+        // decays.
         let deviation = if error < Duration::ZERO { -error } else { error };
         let target = deviation.times(4).max(RTO_MIN);
         if target > self.rttvar {
@@ -49,12 +51,13 @@ impl RtoEstimator {
         }
     }
 
-    /// Of who sent a SYN or SYN-ACK again, and takes no sample of what acknowledges that. `skips` where the capture has it once.
+    /// For a sender that retransmitted a SYN or SYN-ACK and takes no sample from its ACK. `skips` if the
+    /// capture has it once.
     pub(crate) fn behind_a_copy(skips: bool) -> Self {
         Self { untimed: true, skips, ..Self::default() }
     }
 
-    /// Whether it has still not taken any sample, having sent a SYN or SYN-ACK again.
+    /// Whether it still has no sample, having retransmitted a SYN or SYN-ACK.
     pub(crate) fn is_untimed(&self) -> bool {
         self.untimed && self.srtt.is_none()
     }

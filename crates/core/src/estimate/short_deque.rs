@@ -1,14 +1,14 @@
 //! What waits for its turn, oldest first?
 //!
-//! Most connections have one or two segments under way: these are kept in place, next to what else is needed then. Only
-//! a longer queue takes memory of its own, and gives it back when it is empty.
+//! Most connections have one or two segments in flight: these are kept in place, next to what else is needed
+//! then. Only a longer queue takes memory of its own, and frees it when it is empty.
 
 use std::collections::VecDeque;
 
 /// A queue that is short most of the time.
 #[derive(Clone, Debug)]
 pub(crate) struct ShortDeque<T> {
-    /// What nothing waits in is left as it was.
+    /// Unused places keep what they held.
     near: [T; 2],
     held: Held,
     /// Everything, once there is more than `near` holds.
@@ -16,8 +16,8 @@ pub(crate) struct ShortDeque<T> {
     far: Option<Box<VecDeque<T>>>,
 }
 
-/// How many wait in `near`, from the second bit on, and where the oldest is. In one byte: read together, two that were just written by
-/// themselves would be waited for (store forwarding).
+/// How many wait in `near`, from the second bit on, and where the oldest is, in the first. In one byte:
+/// reading two together that were just written separately would stall (store forwarding).
 #[derive(Clone, Copy, Debug, Default)]
 struct Held(u8);
 
@@ -29,7 +29,7 @@ impl Held {
         self.0 >> 1
     }
 
-    /// The place of the n-th.
+    /// The place of the n-th item.
     #[inline]
     const fn place(self, n: usize) -> usize {
         (self.0 as usize + n) & 1
@@ -54,7 +54,7 @@ impl Held {
     }
 }
 
-/// By what waits, wherever that is: a copy takes no more memory than it needs.
+/// By its items, wherever they are: a clone takes no more memory than it needs.
 impl<T: Copy + Default + PartialEq> PartialEq for ShortDeque<T> {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
@@ -67,7 +67,7 @@ impl<T: Copy + Default> Default for ShortDeque<T> {
     }
 }
 
-/// A queue this long keeps its memory when it is empty: the next flight is as long.
+/// A queue this long keeps its memory when it is empty: the next flight will be as long.
 const KEPT: usize = 64;
 
 impl<T: Copy + Default> ShortDeque<T> {
@@ -120,7 +120,7 @@ impl<T: Copy + Default> ShortDeque<T> {
         }
     }
 
-    /// Takes the oldest out if `is_due` says so.
+    /// Removes the oldest if it is due.
     #[inline]
     pub(crate) fn pop_front_if(&mut self, is_due: impl Fn(&T) -> bool) -> Option<T> {
         if self.far.is_some() {
@@ -139,7 +139,7 @@ impl<T: Copy + Default> ShortDeque<T> {
         Some(item)
     }
 
-    /// Takes the oldest ones out for as long as `is_due` says so.
+    /// Removes the oldest ones while they are due.
     #[inline]
     pub(crate) fn pop_while(&mut self, is_due: impl Fn(&T) -> bool, mut popped: impl FnMut(T)) {
         let Some(far) = &mut self.far else {
@@ -157,23 +157,23 @@ impl<T: Copy + Default> ShortDeque<T> {
         }
     }
 
-    /// What is alone here.
+    /// The item, if it is the only one.
     #[inline]
     pub(crate) fn lone(&self) -> Option<&T> {
         (self.held.count() == 1).then(|| &self.near[self.held.place(0)])
     }
 
-    /// Drops it.
+    /// Drops the only item.
     #[inline]
     pub(crate) fn pop_lone(&mut self) {
         debug_assert!(self.held.count() == 1, "one is alone here");
         self.held = self.held.without_oldest();
     }
 
-    /// Takes out what is alone here if `is_due` says so.
+    /// Removes the item if it is the only one and due.
     #[inline]
     pub(crate) fn pop_lone_if(&mut self, is_due: impl Fn(&T) -> bool) -> Option<T> {
-        // More than two have memory of their own, and nothing is in `near` then.
+        // More than two have memory of their own, and then `near` is empty.
         let item = self.near[self.held.place(0)];
         if self.held.count() != 1 || !is_due(&item) {
             return None;
@@ -197,8 +197,8 @@ impl<T: Copy + Default> ShortDeque<T> {
         self.push_back_with(|| item);
     }
 
-    /// It is put together where it stays, field by field, and is no copy of one that was put together a moment before: a processor lets
-    /// whoever copies wait for that (store forwarding).
+    /// Builds the item in its place, field by field. Copying one that was just built elsewhere would stall
+    /// (store forwarding).
     #[expect(clippy::inline_always, reason = "what is pushed is put together in its place")]
     #[inline(always)]
     pub(crate) fn push_back_with(&mut self, item: impl FnOnce() -> T) {
@@ -222,17 +222,17 @@ impl<T: Copy + Default> ShortDeque<T> {
         (self.far, self.held) = (Some(Box::new(far)), Held::default());
     }
 
-    /// Drops all, and gives its memory up.
+    /// Drops everything and frees its memory.
     pub(crate) fn free(&mut self) {
         (self.held, self.far) = (Held::default(), None);
     }
 
-    /// Bytes that it takes besides its own.
+    /// Heap memory in bytes.
     pub(crate) fn heap(&self) -> usize {
         self.far.as_ref().map_or(0, |far| far.capacity() * size_of::<T>())
     }
 
-    /// The first place from which on `is_before` holds for none, where it holds for all before that: of things in order.
+    /// The first index at which `is_before` is false; the items must be in order by it.
     pub(crate) fn partition_point(&self, mut is_before: impl FnMut(&T) -> bool) -> usize {
         if let Some(far) = &self.far {
             return far.partition_point(is_before);

@@ -1,8 +1,8 @@
-//! By how much longer than usual was this packet on its way from its sender?
+//! How much longer than usual did this packet take from its sender?
 //!
-//! The sender's time stamps (RFC 7323) are its clock at the time of sending. The smallest difference between the
-//! capture's clock and the sender's is the path's own; what a packet exceeds it by, it waited on the way. The sender's
-//! tick is its granularity, and its clock drifts, so that only the recent past is compared with.
+//! The sender's time stamps (RFC 7323) are its clock at the time of sending. The smallest difference between
+//! the capture's clock and the sender's is the path's own; a packet waited for whatever it exceeds that by.
+//! The resolution is the sender's tick, and clocks drift, so packets are compared with the recent past only.
 
 mod jump;
 mod proof;
@@ -24,37 +24,37 @@ const TICKS: [Duration; 6] = [
     Duration::from_nanos(3_333_333),
     TICK_SHORTEST,
 ];
-/// Of systems that are still in use.
+/// The longest tick of systems that are still in use.
 const TICK_LONGEST_TODAY: Duration = Duration::from_millis(10);
 const TICK_SHORTEST: Duration = Duration::from_millis(1);
-/// Ticks that last less can only be microseconds ...
+/// Shorter ticks than this can only be microseconds ...
 const MICROSECONDS_BELOW: Duration = Duration::from_micros(100);
-/// ... unless the first packet was late: in so long a time it would have to be by a quarter of a second.
+/// ... unless the first packet was late: after this time it would have to be late by a quarter of a second.
 const MICROSECONDS_AFTER: Duration = Duration::from_millis(2);
-/// TCP_USEC_TS (Linux 6.7, per route): far from all others, which a late first packet can make look half as long.
+/// TCP_USEC_TS (Linux 6.7, per route): far from all others, which a late first packet may make look halved.
 const TICK_USEC: Duration = Duration::from_micros(1);
-/// Of a microsecond clock, by how much a growing queue stretches the first ticks at most.
+/// A growing queue stretches the first ticks of a microsecond clock at most this many times.
 const STRETCHED_MAX: i64 = 8;
-/// Ticks that must have passed to tell their length.
+/// Ticks that must have passed to learn their length.
 const LEARN_FROM_TICKS: i64 = 8;
-/// So many ticks no clock leaves out.
+/// No clock skips this many ticks.
 const TICKS_WITHIN: i64 = 4;
 /// Ticks that must lie between two packets to bound their length.
 const BOUND_FROM_TICKS: i64 = 3;
-/// Behind these times a clock that has fallen back by so many fifths is not late packets but a rate that none of them is,
-/// or one that was learned while the clock jumped (a virtual machine's).
+/// A clock that has fallen back by this many fifths after this time does not show late packets: its rate is
+/// not a known one, or it was learned while the clock jumped (a virtual machine's).
 const RATE_SHOWN: [(Duration, i64); 2] = [(Duration::from_secs(2), 3), (Duration::from_secs(8), 1)];
-/// Either means more than this.
+/// Either of these is more than this.
 const FALLEN_BACK_MIN: Duration = Duration::from_secs(1);
-/// A packet behind a silence of its sender finds no queue of that sender's own.
+/// A packet after a silence of its sender finds no queue of that sender's own.
 const CALM_AFTER: Duration = Duration::from_millis(100);
-/// So soon a first packet that was late may look like another rate.
+/// Before this, a late first packet may look like another rate.
 const CONTRADICTED_FROM: Duration = Duration::from_millis(50);
-/// So long takes no queue ...
+/// No queue lasts for this long ...
 const SLOW_FROM: Duration = Duration::from_millis(500);
-/// ... that makes ticks look so many times longer than today's longest. Source: none written down.
+/// ... and makes ticks look this many times longer than today's longest. Source: none written down.
 const SLOW_TIMES: i64 = 5;
-/// How long a smallest difference is compared with: at 100 ppm of drift that is 1 ms and more.
+/// How long packets are compared with a smallest difference: at 100 ppm, clocks drift by 1 ms meanwhile.
 const REMEMBER_FOR: Duration = Duration::from_secs(10);
 
 const NEVER_AGREED: (Maybe<Instant>, Duration) = (Maybe::NONE, Duration::ZERO);
@@ -62,31 +62,31 @@ const NEVER_AGREED: (Maybe<Instant>, Duration) = (Maybe::NONE, Duration::ZERO);
 /// One sender's time-stamp clock as the capture sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StampClock {
-    /// The first stamp, and when it passed.
+    /// The first TSval, and when it passed.
     first_val: u32,
     first_at: Maybe<Instant>,
     /// Zero until it is known.
     tick: Duration,
-    /// Before that: it can hardly be longer, as far as two packets show that came close behind one another.
+    /// Before that: its likely maximum, from two packets that came shortly after one another.
     tick_max: Duration,
-    /// Smallest difference of the present period and of the one before it; the longest time where there is none.
+    /// Smallest difference of the present period and of the previous one; the longest time if there is none.
     smallest: [Duration; 2],
     period_started: Instant,
-    /// The present stamp, and when its first packet passed.
+    /// The present TSval, and when its first packet passed.
     stamp: u32,
     stamp_since: Maybe<Instant>,
-    /// The one before it, likewise; itself where there is none.
+    /// The one before it, likewise; itself if there is none.
     before: (u32, Instant),
-    /// Its rate is none of the known ones, or it is no clock at all.
+    /// Its rate is not a known one, or it is no clock at all.
     unknown: bool,
     last: Instant,
     /// Of the last packet.
     difference: Duration,
-    /// The last packet that was on its way for no longer than the fastest, and its difference.
+    /// The last packet that took no longer than the fastest: when it passed, and its difference.
     agreed: (Maybe<Instant>, Duration),
     drift: Drift,
     step: Step,
-    /// The last silence in which the capture's clock went on by more or less than this one.
+    /// The last silence over which the capture's clock went on by more or less than this one.
     jump: Option<Box<Jump>>,
 }
 
@@ -129,14 +129,13 @@ impl StampClock {
         self.agreed.0.get().map(|at| (at, self.agreed.1))
     }
 
-    /// A packet that its sender stamped `val` passed at `at`. Returns how much longer than the fastest recent one it
-    /// was on its way, where that can be told; short of the truth by a tick at most. One that `overtook` others, as far as
-    /// its sequence number shows, is no measure for these.
+    /// A packet stamped `val` passed at `at`. Returns how much longer than the fastest recent one it took,
+    /// short by a tick at most, if that can be told. One that `overtook` others is no measure for these.
     pub(crate) fn on_packet(&mut self, at: Instant, val: u32, overtook: bool) -> Option<Duration> {
         self.on_usual_packet(at, val, overtook)
     }
 
-    /// The same where most packets pass.
+    /// The same, inlined where most packets pass.
     #[expect(clippy::inline_always, reason = "its caller is large, and each segment passes it")]
     #[inline(always)]
     pub(crate) fn on_usual_packet(&mut self, at: Instant, val: u32, overtook: bool) -> Option<Duration> {
@@ -148,8 +147,8 @@ impl StampClock {
         self.learn(at, val, overtook)
     }
 
-    /// As nearly always, the packet says nothing of the clock itself: its rate is known and fits, and neither a silence nor
-    /// a period ends with it. Returns how long after the first packet it passed, and by how much more than its stamp says.
+    /// In the usual case the packet says nothing about the clock: its rate is known and fits, and no silence
+    /// or period ends. Returns the time since the first packet, and by how much that exceeds its stamp.
     #[inline]
     fn goes_on(&self, at: Instant, val: u32) -> Option<(Duration, Duration)> {
         let known = self.tick > Duration::ZERO && !self.unknown;
@@ -179,14 +178,14 @@ impl StampClock {
         }
     }
 
-    /// How late a packet is beside the fastest recent one.
+    /// How late a packet is compared with the fastest recent one.
     #[inline]
     fn compare(&mut self, at: Instant, passed: Duration, difference: Duration, overtook: bool) -> Duration {
         self.difference = difference;
         if !overtook {
             self.smallest[0] = self.smallest[0].min(difference);
         }
-        // In the first period the very first packet is a sample too: its difference is nothing by definition.
+        // In the first period the very first packet is a sample too: its difference is zero by definition.
         let first = if passed < REMEMBER_FOR { Duration::ZERO } else { Duration::MAX };
         let smallest = self.smallest[0].min(self.smallest[1]).min(first);
         let late = difference - smallest - self.tick;
@@ -196,7 +195,7 @@ impl StampClock {
         late.at_least_zero()
     }
 
-    /// [`Self::on_packet`] of one that may say something of the clock.
+    /// [`Self::on_packet`] of a packet that may say something about the clock.
     #[inline(never)]
     fn learn(&mut self, at: Instant, val: u32, overtook: bool) -> Option<Duration> {
         if self.tick == TICK_USEC && at - self.last >= CALM_AFTER && self.stands_still(at, val) {
@@ -214,7 +213,7 @@ impl StampClock {
         let (passed, ticks) = (at - first_at, i64::from(val.wrapping_sub(first_val) as i32));
         let mut difference = passed - self.tick.times(ticks);
         if self.tick == Duration::ZERO && ticks >= BOUND_FROM_TICKS {
-            // So many stamps apart, they were sent a tick less apart at least; half as much again, had the first been late.
+            // Sent at least `ticks - 1` ticks apart; half as much again, in case the first one was late.
             let apart = passed.divided_by(ticks - 1);
             self.tick_max = self.tick_max.min(apart + apart.divided_by(2)).max(TICK_SHORTEST);
         }
@@ -250,36 +249,36 @@ impl StampClock {
         (!self.unknown).then_some(late)
     }
 
-    /// The last packet seemed `late`, and can have waited for `most`: it left after something that had passed here. What its stamp
-    /// says besides is the clock's: a host that slept, or a rate that is none of the known ones.
+    /// The last packet seemed `late`, and can have waited for at most `most`: it left after something that
+    /// had passed here. The rest is the clock's: its host slept, or its rate is not a known one.
     #[inline]
     pub(crate) fn on_bound(&mut self, late: Duration, most: Duration) {
         let Some((_, first_at)) = self.first() else { return };
         let (passed, beyond) = (self.last - first_at, late - most);
         self.unknown |= passed >= CONTRADICTED_FROM && beyond > self.tick + passed.divided_by(64);
         if beyond.max(-beyond) <= self.tick {
-            self.agreed = (Maybe::of(self.last), self.difference - late); // it waited for just so long
+            self.agreed = (Maybe::of(self.last), self.difference - late); // it waited for just that long
         }
     }
 
-    /// The difference that packets are compared with: by what it falls, earlier packets waited longer than was known.
+    /// The difference that packets are compared with. If it falls, earlier ones had waited that much longer.
     pub(crate) fn base(&self) -> Option<Duration> {
         (self.tick != Duration::ZERO).then(|| self.smallest[0].min(self.smallest[1]).min(Duration::ZERO))
     }
 
-    /// The same, or that of the last packet if it was on its way for less still.
+    /// The same, or that of the last packet if it took even less.
     pub(crate) fn base_with_last(&self) -> Option<Duration> {
         self.base().map(|base| base.min(self.difference))
     }
 
-    /// Whether a clock of microseconds would have to stand still for nearly all of the silence before this packet: a late
-    /// first packet made longer ticks look like them.
+    /// Whether a microsecond clock would have to have stood still for nearly all of the silence before this
+    /// packet: a late first packet made longer ticks look like microseconds.
     fn stands_still(&self, at: Instant, val: u32) -> bool {
         let microseconds = (at - self.last).as_nanos() / TICK_USEC.as_nanos();
         self.stamp().is_some_and(|(stamp, _)| i64::from(val.wrapping_sub(stamp) as i32) < microseconds / 10)
     }
 
-    /// A growing queue makes ticks look long, never short: the longest known one that fits, revised downwards.
+    /// Takes the longest known tick that fits, later only a shorter one: queues make ticks look long.
     fn revise(&mut self, passed: Duration, ticks: i64) {
         let longest = (passed.as_nanos() / ticks).min(self.tick_max.as_nanos());
         if longest < MICROSECONDS_BELOW.as_nanos() && passed < MICROSECONDS_AFTER {
@@ -298,18 +297,18 @@ impl StampClock {
         }
     }
 
-    /// Whether this stamp is behind that of the last packet.
+    /// Whether this stamp is later than that of the last packet.
     pub(crate) fn is_newer(&self, val: u32) -> bool {
         self.stamp().is_none_or(|(stamp, _)| (val.wrapping_sub(stamp) as i32) > 0)
     }
 
-    /// For how long packets with the present stamp have been passing, unless its tick is known to be long.
+    /// How long packets with the present stamp have been passing, unless its tick is known to be long.
     pub(crate) fn same_stamp_for(&self, now: Instant) -> Option<Duration> {
         let known = !self.unknown && self.tick <= TICK_SHORTEST && !self.may_be_slow();
         self.stamp().filter(|_| known).map(|(_, since)| now - since)
     }
 
-    /// Whether, before the tick is known, so few of them have passed that it is longer than any of today's.
+    /// Whether, before the tick is known, so few ticks have passed that it is longer than any of today's.
     fn may_be_slow(&self) -> bool {
         let Some(((first_val, first_at), (stamp, _))) = self.first().zip(self.stamp()) else { return false };
         let (passed, ticks) = (self.last - first_at, i64::from(stamp.wrapping_sub(first_val) as i32));
@@ -317,26 +316,26 @@ impl StampClock {
         self.tick == Duration::ZERO && passed >= SLOW_FROM && passed > today
     }
 
-    /// Whether it ticks several times within so long, as far as it has shown: whatever its rate is, and however often it has stood still.
+    /// Whether it has shown to tick several times within `gap`, at whatever rate, standing still or not.
     pub(crate) fn ticks_within(&self, gap: Duration) -> bool {
         let Some(((first_val, first_at), (stamp, _))) = self.first().zip(self.stamp()) else { return false };
         let (passed, ticks) = (self.last - first_at, i64::from(stamp.wrapping_sub(first_val) as i32));
         ticks >= LEARN_FROM_TICKS && gap > passed.divided_by(ticks).times(TICKS_WITHIN)
     }
 
-    /// The time between the sending of two packets with these stamps, a tick more or less, where it can be told.
+    /// The time between the sending of two packets with these stamps, to within a tick, if it can be told.
     pub(crate) fn ticks_apart(&self, earlier: u32, later: u32) -> Option<Duration> {
         let known = !self.unknown && self.tick > Duration::ZERO && self.tick <= TICK_SHORTEST;
         known.then(|| self.tick.times(i64::from(later.wrapping_sub(earlier) as i32).max(0)))
     }
 
-    /// The longest time that can lie between the sending of two packets with these stamps, where it can be told.
+    /// The longest time between the sending of two packets with these stamps, if it can be told.
     pub(crate) fn sent_apart(&self, earlier: u32, later: u32) -> Option<Duration> {
         if self.unknown || self.may_be_slow() {
             return None;
         }
         let ticks = i64::from(later.wrapping_sub(earlier) as i32);
-        // Without a measured tick, the one that nearly all senders have; where it counts, the longest of today's that can be.
+        // Without a measured tick: that of nearly all senders, or today's longest if the stamps differ.
         let longest = TICKS.into_iter().find(|tick| *tick <= self.tick_max.min(TICK_LONGEST_TODAY));
         let assumed = if ticks == 0 { TICK_SHORTEST } else { longest.unwrap_or(TICK_SHORTEST) };
         let tick = if self.tick == Duration::ZERO { assumed } else { self.tick };
@@ -354,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_late_first_packet_does_not_make_milliseconds_microseconds() {
-        // The first one is 55 ms late, so that 56 ticks pass within 0.2 or 1.4 ms; later ones keep to the millisecond.
+        // The first one is 55 ms late: 56 ticks pass within 0.2 or 1.4 ms; later ones are on time.
         for passed_us in [200, 1_400] {
             let mut clock = StampClock::default();
             let at = |us: i64| Instant::from_nanos(us * 1_000);
@@ -405,7 +404,7 @@ mod tests {
         assert_eq!(late.skip(24).flatten().next(), None, "1,024 us");
     }
 
-    /// 28 bytes 236 ms behind 568, one stamp on, four of which had taken two seconds (frames 16 to 45 of an old system's session).
+    /// 28 bytes 236 ms, one stamp, after 568; four stamps had taken 2 s (frames 16 to 45, an old system).
     #[test]
     fn stamps_of_half_a_second_do_not_date_what_was_sent_before_their_length_is_known() {
         let mut clock = StampClock::default();
@@ -416,8 +415,8 @@ mod tests {
         assert_eq!(clock.same_stamp_for(ms(1_200)), None);
     }
 
-    /// A clock that counts milliseconds and goes on every 500 of them (frames 1 to 40 of an OS/400's FTP); one of a beat goes on by
-    /// about as many.
+    /// A clock that counts milliseconds and goes on every 500 of them (frames 1 to 40 of an OS/400's FTP); a
+    /// sender with a beat goes on by about as many.
     #[test]
     fn a_clock_that_counts_more_than_it_ticks_is_no_queue() {
         let sent = [
@@ -442,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_first_packet_that_was_late_makes_no_microseconds_of_milliseconds() {
-        // Sent at 0, 8, 35 and 62 ms; the first one comes as late as the second one is sent.
+        // Sent at 0, 8, 35 and 62 ms; the first one only comes when the second one is sent.
         let mut clock = StampClock::default();
         for (at_us, val) in [(8_900, 0), (8_934, 8), (35_090, 35), (62_080, 62)] {
             clock.on_packet(Instant::from_nanos(at_us * 1_000), val, false);
@@ -464,8 +463,8 @@ mod tests {
 
     #[test]
     fn a_handshake_bounds_the_tick_for_the_queue_behind_it() {
-        // A round trip of 3.7 ms over 1 Mbit/s: the window's first packets fill the queue, and 8 ticks behind the SYN the
-        // first full segment arrives, 25.6 ms behind it; it had left at 8 ms.
+        // A round trip of 3.7 ms over 1 Mbit/s: the window's first packets fill the queue, and 8 ticks after
+        // the SYN the first full segment arrives, 25.6 ms after it; it had left at 8 ms.
         let mut clock = StampClock::default();
         for (at_us, val) in [(0, 129), (3_679, 132), (4_683, 133), (9_481, 133), (13_322, 133)] {
             clock.on_packet(Instant::from_nanos(at_us * 1_000), val, false);
@@ -479,7 +478,7 @@ mod tests {
         let mut clock = StampClock::default();
         clock.on_packet(Instant::from_nanos(0), 810, false);
         assert_eq!(clock.sent_apart(814, 815), Some(Duration::from_millis(20)));
-        // Four ticks within 3.6 ms are none of 3.3 ms.
+        // Four ticks within 3.6 ms are not of 3.3 ms.
         clock.on_packet(Instant::from_nanos(3_620_000), 814, false);
         assert_eq!(clock.sent_apart(814, 815), Some(Duration::from_millis(2)));
     }

@@ -1,30 +1,30 @@
 //! Does a sender's time-stamp clock run slower than the capture's?
 //!
-//! Packets behind a silence of their sender find no queue of its own: where the smallest differences of several periods in a row
-//! grow evenly among these, it is the clock that drifts, and no packet is late.
+//! Packets after a silence of their sender find no queue of its own: if the smallest differences of several
+//! periods in a row grow evenly among these, the clock drifts, and no packet is late.
 
 use tcpwhy_wire::{Duration, Instant};
 
-/// By how much a clock may run slow, nanoseconds in a second: crystals are within 100 ppm; what is far beyond has another
-/// unit (1,024 us to a tick, for example).
+/// The least drift, in nanoseconds per second: crystals are within 100 ppm, and a clock far beyond that has
+/// another unit (1,024 us to a tick, for example).
 const DRIFT_MIN: i64 = 5_000_000;
 const DRIFT_PERIOD: Duration = Duration::from_secs(1);
-/// Periods in a row that drift alike. A queue of others grows as evenly for a moment only.
+/// Periods in a row that drift alike. A queue of other senders grows as evenly for a moment only.
 const DRIFT_PERIODS: u8 = 3;
 
-/// Whether the differences grow evenly where no queue of the sender's own can be.
+/// Whether the differences grow evenly where there can be no queue of the sender's own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Drift {
-    /// There was no silence yet.
+    /// No silence yet.
     #[default]
     Unknown,
-    /// One packet behind a silence, and its difference: most connections end before there is another one.
+    /// One packet after a silence, and its difference: most connections end before there is another.
     One(Instant, Duration),
     Followed(Box<Periods>),
 }
 
 impl Drift {
-    /// Takes a packet behind a silence. Returns whether the clock is slow for certain.
+    /// Takes a packet after a silence. Returns whether the clock is certainly slow.
     pub(crate) fn on_calm(&mut self, at: Instant, difference: Duration, tick: Duration) -> bool {
         match self {
             Self::Unknown => *self = Self::One(at, difference),
@@ -43,11 +43,11 @@ impl Drift {
 /// The last period and the present one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Periods {
-    /// Smallest difference of the last period and of the present one, and when.
+    /// Smallest difference of the last period and of the present one, and when it was seen.
     before: Option<(Instant, Duration)>,
     now: (Instant, Duration),
     started: Instant,
-    /// Nanoseconds in a second.
+    /// Nanoseconds per second.
     slope: i64,
     alike: u8,
 }

@@ -1,18 +1,20 @@
 //! Was the capture's clock set while nothing passed?
 //!
-//! A packet's stamp says that less time has passed than the capture's clock does: the packet was late, or that clock was set. Both senders'
-//! packets are late by the same across one moment in the second case only. The same of less time, where earlier packets had been late.
+//! If a packet's stamp says that less time has passed than the capture's clock does, the packet was late, or
+//! that clock was set. Only in the second case are both senders' packets late by the same, across one
+//! moment. The same holds for a stamp that says more, if earlier packets had been late.
 
 use tcpwhy_wire::{Duration, Instant};
 
-/// By how much the capture's clock says more or less than a sender's. Daemons that keep clocks right turn them more slowly where less is wrong:
-/// ntpd(8) below 128 ms, systemd-timesyncd below 400 ms.
+/// How much more or less the capture's clock must say than a sender's. Daemons slew a clock that is off by
+/// less: ntpd(8) below 128 ms, systemd-timesyncd below 400 ms.
 pub(crate) const JUMP_MIN: Duration = Duration::from_millis(100);
-/// What two senders may differ by: their ticks, and what else either packet waited. Source: none written down.
+/// How much two senders may differ: by their ticks, and by what else either packet waited for. Source: none
+/// written down.
 const ALIKE: Duration = Duration::from_millis(5);
 const ALIKE_SHARE: i64 = 20;
 
-/// A silence of one sender's, by the end of which the capture's clock has gone on by so much more than the sender's.
+/// A silence of one sender by whose end the capture's clock has gone on by `ns` more than the sender's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Jump {
     pub ns: Duration,
@@ -21,7 +23,7 @@ pub(crate) struct Jump {
 }
 
 impl Jump {
-    /// When the clock was set, and by how much, where both senders say so.
+    /// When the clock was set, and by how much, if both senders say so.
     pub(crate) fn with(self, other: Self) -> Option<(Instant, Duration)> {
         let at = self.at.min(other.at);
         let (less, more) = (self.ns.min(other.ns), self.ns.max(other.ns));

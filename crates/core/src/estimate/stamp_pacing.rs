@@ -1,23 +1,23 @@
 //! Did the sender itself space what arrives evenly?
 //!
-//! A sender that paces its segments (BBR, the fq queue, SO_MAX_PACING_RATE) sends what a backlog in front of a slow link
-//! looks like when it arrives. Its time stamps tell one from the other: behind a pacing sender they advance as the
-//! packets do and none of them waited on its way; a burst that a link spreads out carries one stamp, and what goes on at
-//! the pace of a link has others waiting before it.
+//! What a sender that paces its segments (BBR, the fq queue, SO_MAX_PACING_RATE) sends arrives like a
+//! backlog before a slow link. Its time stamps tell the two apart: with pacing they advance as the packets
+//! do, and no packet waited on its way; a burst that a link spreads out carries one stamp, and a packet that
+//! arrives at the pace of a link has others waiting before it.
 
 use tcpwhy_wire::Duration;
 
-/// Time stamps of a millisecond say nothing about shorter intervals than these.
+/// Time stamps in milliseconds say nothing about shorter intervals than these.
 pub(crate) const STAMP_BLUR: Duration = Duration::from_millis(3);
-/// Time stamps of a millisecond tell over this long.
+/// Time stamps in milliseconds tell over this long.
 const JUDGED_OVER: Duration = Duration::from_millis(6);
 
-/// Short intervals between segments of one queue, summed up until stamps of a millisecond can tell.
+/// Short intervals between segments of one queue, summed up until stamps in milliseconds can tell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pace {
     arrived: Duration,
     sent: Duration,
-    /// Of `arrived`, what came in front of packets that had waited on their way.
+    /// The part of `arrived` that came before packets that had waited on their way.
     waited: Duration,
     paced: bool,
 }
@@ -26,8 +26,8 @@ impl Pace {
     pub(crate) const NONE: Self =
         Self { arrived: Duration::ZERO, sent: Duration::ZERO, waited: Duration::ZERO, paced: false };
 
-    /// A segment came `gap` after the one before it and had left `sent` after that one; `waited` if it had been on its
-    /// way for longer than the path needs.
+    /// A segment came `gap` after the previous one and had left `sent` after it; `waited` if it took longer
+    /// than the path needs.
     #[inline]
     pub(crate) fn on_segment(&mut self, gap: Duration, sent: Duration, waited: bool) {
         self.arrived += gap;

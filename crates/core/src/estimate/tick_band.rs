@@ -1,33 +1,35 @@
-//! Do late replies of a busy host still leave shortly behind the tick of its kernel?
+//! Do late replies of a busy host still leave shortly after the tick of its kernel?
 //!
-//! What a timer lets go leaves on its tick or behind it, by as much as ran before it. Where the host is busy, no two replies may be on one tick
-//! to a tenth of a millisecond (`estimate/timer_hits.rs`), but all of them stay within `BAND`, of which chance would leave out four of five.
-//! So many more of them prove what a few exact ones do: a wait counts that differs from the last one by more than the band is wide, since a
+//! What a timer releases leaves on its tick or after it, by as much as ran before it. On a busy host, no two
+//! replies may be on one tick to a tenth of a millisecond (`estimate/timer_hits.rs`), but all of them stay
+//! within `BAND`, of which chance would leave out four of five. So it takes more of them to prove what a few
+//! exact ones do: a wait counts if it differs from the last one by more than the band is wide, since a
 //! program on its client's schedule stays in a band as far as its own times do.
 
 use tcpwhy_wire::{Duration, Instant};
 
 use super::ticks::{ALL, ANCHORED_MAX, DRIFT_PPM, FOUR_MS, LateReply, OF_PROGRAMS, TICKS, fits_one_timer};
 
-/// How far behind one another a busy host lets replies go that were due on a tick. Source: two recordings beside other work, of up to 0.75 ms.
+/// How far apart a busy host releases replies that were due on a tick. Source: two recordings beside other
+/// work, of up to 0.75 ms.
 const BAND: Duration = Duration::from_micros(800);
-/// So many make it suspect: of a program's, one in a hundred would by chance.
+/// This many make it suspect: of a program's replies, one in a hundred would by chance.
 const SUSPECT: u8 = 4;
-/// ... and so many prove it: of a program's, one in two thousand would.
+/// ... and this many prove it: of a program's, one in two thousand would.
 const PROVEN: u8 = 6;
 
-/// Replies that came when a timer would have let them go, and how far apart on its tick.
+/// Replies that came when a timer would have released them, and how far apart on its tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct TickBand {
     anchor: Option<Instant>,
-    /// The first and the last of them, ns behind the anchor's, for each of `TICKS`.
+    /// The first and the last of them on each of `TICKS`, in ns from the anchor's.
     ranges: [[i64; 2]; TICKS.len()],
-    /// Of which of them all are within `BAND`.
+    /// On which ticks all of them are within `BAND`.
     ticks: u8,
     /// One of them was on no tick that programs keep.
     is_kernel_s: bool,
     waited: Duration,
-    /// By how much they were longer than the connection's timer, the shortest and the longest.
+    /// How much longer than the connection's timer they took: the least and the most.
     beyond: [Duration; 2],
     hits: u8,
     misses: u8,
@@ -60,7 +62,7 @@ impl TickBand {
         }
     }
 
-    /// In which bands all would be with this one, and from where to where.
+    /// In which bands all of them would be with this one, and the ranges of these.
     fn with(&self, reply: LateReply) -> (u8, [[i64; 2]; TICKS.len()]) {
         let (mut ticks, mut ranges) = (self.ticks, self.ranges);
         let Some(anchor) = self.anchor else { return (0, ranges) };
@@ -77,7 +79,7 @@ impl TickBand {
                 ranges[bit] = range;
             }
         }
-        // Of shorter ticks a band is too large a part.
+        // On shorter ticks, a band is too large a part.
         (if ticks & FOUR_MS == 0 { 0 } else { ticks }, ranges)
     }
 
@@ -88,24 +90,24 @@ impl TickBand {
         (self.anchor, self.ranges, self.ticks) = (Some(reply.at), [[0; 2]; TICKS.len()], ALL);
     }
 
-    /// One came at no timer's time.
+    /// A reply came at no timer's time.
     pub(super) fn on_miss(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether this one is within the band of the others.
+    /// Whether this reply is within the band of the others.
     pub(super) fn holds(&self, reply: LateReply) -> bool {
         let since = self.anchor.map_or(Duration::MAX, |anchor| reply.at - anchor);
         since.max(-since) <= ANCHORED_MAX && self.with(reply).0 & self.ticks != 0
     }
 
-    /// Whether it was a timer that runs so long that let them go.
+    /// Whether a timer of this length released them.
     #[inline(never)]
     pub(super) fn is_proven(&self, timer: Duration) -> bool {
         self.is_kernel_s && self.are(PROVEN) && fits_one_timer(self.beyond, self.ticks, timer)
     }
 
-    /// Whether it may have been.
+    /// Whether a timer may have.
     pub(super) fn is_suspect(&self) -> bool {
         self.are(SUSPECT)
     }
@@ -136,7 +138,8 @@ mod tests {
         band
     }
 
-    /// Replies of uWebSockets beside other work, near their server: how far behind its tick, us, and how long they took.
+    /// Replies of uWebSockets beside other work, near their server: how far after its tick, us, and how long
+    /// they took.
     #[test]
     fn replies_shortly_behind_a_tick_are_a_timer_s() {
         let behind = [0, -108, -102, 134, -109, 326, -28, -99, 136];
@@ -147,14 +150,15 @@ mod tests {
         assert!(after(&replies[..6]).is_suspect() && !after(&replies[..6]).is_proven(RTO_MIN));
     }
 
-    /// A server of 205 ms and a little, asked each 300 ms: within a band of 4 ms, since its client keeps a schedule.
+    /// A server that takes a little over 205 ms, asked every 300 ms: within a band of 4 ms, since its client
+    /// keeps a schedule.
     #[test]
     fn a_schedule_of_the_client_s_is_no_tick_of_the_server_s() {
         let scheduled = |n: i64| (n * 300_000 + n * 37 % 7 * 100, 205_000 + n * 37 % 7 * 100);
         assert!(!after(&(0..30).map(scheduled).collect::<Vec<_>>()).is_suspect());
     }
 
-    /// One that works each 20 ms leaves on ticks of 4 ms too.
+    /// A program that works every 20 ms leaves on ticks of 4 ms too.
     #[test]
     fn steps_that_programs_take_as_well_prove_no_timer() {
         let stepped = |n: i64| (n * 220_000 + n * n % 5 * 100, 203_000 + n * 1_700 % 6_100);

@@ -1,12 +1,14 @@
-//! Do late replies leave on the tick of their sender's kernel, as what one of its timers lets go does?
+//! Do late replies leave on the tick of their sender's kernel, like everything that its timers release?
 //!
-//! A kernel timer fires on a tick (tick_sched_timer, kernel/time/tick-sched.c: each 4 ms at HZ=250, 10 ms at 100), or on a whole number
-//! of them (calc_wheel_index, kernel/time/timer.c). A program sleeps by another clock, to the microsecond (hrtimer_nanosleep,
-//! kernel/time/hrtimer.c), and one that computes keeps none. So waits that differ and end on one tick are a timer's.
+//! A kernel timer fires on a tick (tick_sched_timer, kernel/time/tick-sched.c: every 4 ms at HZ=250, 10 ms
+//! at 100), or on a whole number of them (calc_wheel_index, kernel/time/timer.c). A program sleeps by
+//! another clock, to the microsecond (hrtimer_nanosleep, kernel/time/hrtimer.c), and one that computes keeps
+//! none. So waits that differ and end on one tick are a timer's.
 //!
-//! Of whose timer a tick says nothing: a program that sleeps by the kernel's ticks leaves on them too. But a connection's own timer runs
-//! one time for all, and fires on the first tick behind that, or the first that the wheel has for it: such waits differ by no more than
-//! one step. A program's differ as its work does.
+//! A tick does not say whose timer it was: a program that sleeps by the kernel's ticks leaves on them too.
+//! But a connection's own timer always runs for the same time, and fires on the first tick after that, or
+//! the first that the wheel has for it: such waits differ by at most one step. A program's differ as its
+//! work does.
 
 use tcpwhy_wire::{Duration, Instant};
 
@@ -14,39 +16,41 @@ use super::tick_band::TickBand;
 use super::ticks::{ALL, ANCHORED_MAX, DRIFT_PPM, LateReply, OF_PROGRAMS, TICKS, fits_one_timer};
 use crate::words::limits::RTO_MIN;
 
-/// A wait longer or shorter than the last one by this ends on the same tick by chance in one case of ten or so: what counts.
+/// What counts: a wait that differs from the last one by this ends on the same tick by chance in one case of
+/// ten or so.
 const VARIED_MIN: Duration = Duration::from_micros(500);
 const VARIED_POINTS: u8 = 3;
-/// Waits of one length end on a tick again where the program's own round is a whole number of ticks, and drift away, if its client
-/// asks again at once: of one that asks on a schedule they do not.
+/// Waits of one length end on a tick again if the program's own round is a whole number of ticks, and drift
+/// away if its client asks again at once; if the client keeps a schedule they do not.
 const ALIKE_POINTS: u8 = 1;
-/// A client that asks again as soon as this keeps no schedule of its own.
+/// A client that asks again this soon keeps no schedule of its own.
 const AT_ONCE_MAX: Duration = Duration::from_millis(1);
 /// Three that vary, or more that do not.
 const PROVEN_POINTS: u8 = 8;
 
-/// A host lets go what its timer releases so much later at most. Source: recordings of corked replies, of 150 to 250 us.
+/// The most by which a host is late with what its timer releases. Source: recordings of corked replies, of
+/// 150 to 250 us.
 const BUSY_MAX: Duration = Duration::from_micros(800);
 
 /// Whether a late reply was a timer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OfTimer {
-    /// It left on the tick of others that were, or a little later, as what a busy host lets go.
+    /// It left on the tick of others that were, or a little later, as from a busy host.
     OnTick,
-    /// It left on the tick of another one, or of two.
+    /// It left on the tick of one or two others.
     MayBe,
     Unknown,
 }
 
-/// Replies that came when a timer would have let them go.
+/// Replies that came when a timer would have released them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct TimerHits {
-    /// On whose ticks they all were: a bit for each of `TICKS`.
+    /// The ticks that they were all on: a bit for each of `TICKS`.
     ticks: u8,
     anchor: Option<Instant>,
     /// How long the last one took.
     waited: Duration,
-    /// By how much they were longer than the connection's timer, the shortest and the longest.
+    /// How much longer than the connection's timer they took: the least and the most.
     beyond: [Duration; 2],
     points: u8,
     hits: u16,
@@ -55,7 +59,7 @@ pub(crate) struct TimerHits {
     is_kernel_s: bool,
     /// The last one.
     last: Option<LateReply>,
-    /// The same where the host is busy.
+    /// The same for a busy host.
     band: TickBand,
 }
 
@@ -74,7 +78,7 @@ impl TimerHits {
         }
         let (ticks, late) = self.ticks_of(reply);
         if ticks == 0 {
-            // A host that was busy leaves the tick where it was, and what had been proven.
+            // A busy host leaves the tick where it was, and what had been proven stays so.
             self.misses = self.misses.saturating_add(1);
             if !self.are_on_tick() {
                 self.forget();
@@ -99,7 +103,7 @@ impl TimerHits {
         self.hits = self.hits.saturating_add(1);
     }
 
-    /// Which of the ticks it left on, and whether it left a little behind one of them.
+    /// Which of the ticks it left on, and whether it left a little after one of them.
     fn ticks_of(self, reply: LateReply) -> (u8, bool) {
         let Some(anchor) = self.anchor else { return (0, false) };
         let since = (reply.at - anchor).as_nanos();
@@ -115,7 +119,7 @@ impl TimerHits {
         (ticks, late)
     }
 
-    /// What all of them say of this one.
+    /// What all of them say about this one.
     pub(crate) fn of_timer(self, reply: LateReply) -> OfTimer {
         let since = self.anchor.map_or(Duration::MAX, |anchor| reply.at - anchor);
         if since.max(-since) > ANCHORED_MAX {
@@ -132,12 +136,12 @@ impl TimerHits {
         }
     }
 
-    /// The last one, if it is one of these packets.
+    /// The last one, if it is among these packets.
     pub(crate) fn last_in(self, [since, until]: [u64; 2]) -> Option<LateReply> {
         self.last.filter(|last| last.packet >= since && last.packet <= until)
     }
 
-    /// One came on no tick, or at no timer's time.
+    /// A reply came on no tick, or at no timer's time.
     #[cold]
     #[inline(never)]
     pub(crate) fn on_miss(&mut self) {
@@ -146,7 +150,7 @@ impl TimerHits {
         self.misses = self.misses.saturating_add(1);
     }
 
-    /// Whether it was the timer that let them go.
+    /// Whether it was the timer that released them.
     pub(crate) fn are_proven(self) -> bool {
         // A busy host is late now and then, or nearly always.
         self.are_on_tick() && fits_one_timer(self.beyond, self.ticks, self.timer()) || self.is_band_proven()
@@ -161,7 +165,7 @@ impl TimerHits {
         self.band.is_proven(self.timer())
     }
 
-    /// Whether it may have been: the last one came on the tick of one before it.
+    /// Whether it may have been the timer: the last one came on the tick of one before it.
     pub(crate) fn are_suspect(self) -> bool {
         self.points > 0 && self.misses <= self.hits / 2 || self.band.is_suspect()
     }
@@ -182,18 +186,18 @@ impl TimerHits {
     }
 }
 
-/// Sooner than the shortest of them: RTO_MIN less a twentieth.
+/// A wait below this is shorter than any of the timers: RTO_MIN less a twentieth.
 pub(crate) const SHORTEST: Duration = Duration::from_millis(190);
 
-/// Whether a small reply came when a timer that began with its write would have let it go, the whole reply being corked. A server
-/// that takes as long is far more usual.
+/// Whether a small reply came when a timer that began with its write would have released it, if the whole
+/// reply was corked. A server that takes as long is far more usual.
 pub(crate) fn is_of_timer(waited: Duration, timer: Duration, on_tick: bool) -> bool {
     if waited < SHORTEST {
         return false;
     }
     let timer = timer.max(RTO_MIN);
-    // The timer fires on a tick, 2 to 8 ms behind its time at HZ=250; from 256 ms on the wheel is coarser by eight
-    // (kernel/time/timer.c), and the estimate of a long timer that decays is a few percent off.
+    // The timer fires on a tick, 2 to 8 ms after its time at HZ=250; from 256 ms on the wheel is eight times
+    // as coarse (kernel/time/timer.c), and the estimate of a long timer that decays is a few percent off.
     let coarse = on_tick || timer > Duration::from_millis(256);
     let (early, late) = if coarse {
         (timer - timer.divided_by(20), timer + timer.divided_by(8) + Duration::from_millis(8))
@@ -209,7 +213,7 @@ mod tests {
 
     const BLUR: Duration = Duration::from_micros(100);
 
-    /// A reply that left at `at_us` after a wait, of a client that had been silent for so long.
+    /// A reply that left at `at_us` after a wait, to a client that had been silent for so long.
     fn reply((at_us, waited_us, idle_us): (i64, i64, i64)) -> LateReply {
         LateReply {
             at: Instant::from_nanos(at_us * 1_000),
@@ -222,7 +226,7 @@ mod tests {
         }
     }
 
-    /// Replies that left at these times, us, after waits of so many us, each of a request that came at once.
+    /// Replies that left at these times, us, after waits of so many us, each to a request that came at once.
     fn after(replies: &[(i64, i64)]) -> TimerHits {
         behind(&replies.iter().map(|&(at_us, waited_us)| (at_us, waited_us, 0)).collect::<Vec<_>>())
     }
@@ -245,7 +249,7 @@ mod tests {
         assert!(after(&at_300).are_proven(), "HZ=300");
     }
 
-    /// A timer of HZ=100, or a program that works each 10 or 20 ms, or 60 times a second.
+    /// A timer of HZ=100, or a program that works every 10 or 20 ms, or 60 times a second.
     #[test]
     fn steps_that_programs_take_as_well_prove_no_timer() {
         for step in [10_000, 20_000, 40_000, 100_000] {
@@ -258,7 +262,8 @@ mod tests {
         assert!(!hits.are_proven() && hits.are_suspect());
     }
 
-    /// A server that sleeps for 205 ms, asked by a schedule of 304 ms: all of its replies lie on ticks of 4 ms, and none differs.
+    /// A server that sleeps for 205 ms, asked every 304 ms: all of its replies lie on ticks of 4 ms, and
+    /// none differs.
     #[test]
     fn a_schedule_of_the_client_s_is_no_tick_of_the_server_s() {
         let jitter = |n: i64| n * 37 % 60;
@@ -266,7 +271,7 @@ mod tests {
         assert!(!behind(&(0..40).map(scheduled).collect::<Vec<_>>()).are_proven());
     }
 
-    /// What had come before the proof is judged by it: on the tick or a little behind it, or not.
+    /// Replies before the proof are judged by it: on the tick or a little after it, or not.
     #[test]
     fn a_proof_says_of_each_before_whether_it_was_a_timer_s() {
         let replies =
@@ -280,7 +285,7 @@ mod tests {
         assert_eq!(after(&replies[2..4]).of_timer(reply((604_000, 206_100, 0))), OfTimer::MayBe);
     }
 
-    /// A server that sleeps for 203.4 ms, of a client that pauses for 20: 224.0 ms a round, less a little.
+    /// A server that sleeps for 203.4 ms, and a client that pauses for 20: 224.0 ms a round, less a little.
     #[test]
     fn a_round_that_is_nearly_a_whole_number_of_ticks_is_none() {
         let drifting: Vec<(i64, i64)> = (0..12).map(|n| (n * (224_000 - 18), 203_400)).collect();
@@ -289,7 +294,8 @@ mod tests {
         assert!(after(&steady).are_proven());
     }
 
-    /// A host that was busy once, when the second or the fifth reply was due, as three of twelve recordings were.
+    /// A host that was busy once, when the second or the fifth reply was due, as in three of twelve
+    /// recordings.
     #[test]
     fn one_late_reply_takes_nothing_back() {
         let after_late = |n: usize, replies: i64| {
@@ -312,7 +318,8 @@ mod tests {
         assert!(after(&late).are_proven());
     }
 
-    /// A timer of up to 256 ms fires within a few ticks; a longer one on a coarser wheel, of an estimate that is a little off.
+    /// A timer of up to 256 ms fires within a few ticks; a longer one on a coarser wheel, by an estimate
+    /// that is a little off.
     #[test]
     fn a_whole_reply_leaves_with_its_timer() {
         let of_timer =

@@ -1,22 +1,22 @@
-//! How far away is an end, where no handshake shows it?
+//! How far away is an end, if no handshake shows it?
 //!
-//! A packet that echoes a time stamp left after that stamp had arrived (RFC 7323, 4.1): it comes at least a round trip
-//! after the stamp passed, and no sooner however its sender's application times its writes.
+//! A packet that echoes a time stamp left after that stamp had arrived (RFC 7323, 4.1): it comes at least a
+//! round trip after the stamp passed, however its sender's application times its writes.
 
 use tcpwhy_wire::{Duration, Instant};
 
-/// An echo that comes later says that its sender had nothing to say until then.
+/// A later echo means that its sender had nothing to say until then.
 const ECHO_MAX: Duration = Duration::from_secs(1);
 
-/// The stamp of one end that the other is to echo, one at a time.
+/// The TSval of one end that the other is to echo, one at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct EchoProbe {
-    /// The stamp, and when it passed; [`Instant::MIN`] where there is none.
+    /// The TSval, and when it passed; [`Instant::MIN`] if there is none.
     awaited: u32,
     awaited_since: Instant,
-    /// The last stamp that passed. One packet of several with the same stamp is echoed when the first has arrived.
+    /// The last TSval that passed. Of several packets with the same one, the first to arrive is echoed.
     last: Option<u32>,
-    /// The quickest echo; the longest time where there was none.
+    /// The quickest echo; the longest time if there was none.
     bound: Duration,
 }
 
@@ -33,26 +33,27 @@ impl EchoProbe {
         let first = self.last.is_none_or(|last| (val.wrapping_sub(last) as i32) > 0);
         if first {
             self.last = Some(val);
-            // An acknowledgement's stamp nobody may echo until a probe of the idle connection comes (RFC 1122, 4.2.3.6), which is answered at once.
+            // An ACK's TSval may not be echoed until a probe of the idle connection comes (RFC 1122,
+            // 4.2.3.6), which is answered at once.
             if now - self.awaited_since >= ECHO_MAX {
                 (self.awaited, self.awaited_since) = (val, now);
             }
         }
     }
 
-    /// The capture's clock stepped: how long the echo takes can no longer be told.
+    /// The capture's clock stepped: the echo can no longer be timed.
     pub(crate) fn interrupt(&mut self) {
         self.awaited_since = Instant::MIN;
     }
 
-    /// The quickest echo was none of the other end's.
+    /// The quickest echo was not the other end's.
     pub(crate) fn forget_bound(&mut self) {
         self.bound = Duration::MAX;
     }
 
-    /// The other end echoes this stamp. Where it is the awaited one or a later one, gives a bound from above of the
-    /// round trip between the capture and that end; not from the first echo where none is `known`, because that may be
-    /// of a write a while later.
+    /// The other end echoes this TSval. If it is the awaited one or a later one, returns an upper bound of
+    /// the round trip between the capture and that end; not from the first echo if none is `known`, because
+    /// that may be of a write a while later.
     #[inline]
     pub(crate) fn on_echo(&mut self, ecr: u32, now: Instant, known: bool) -> Option<Duration> {
         let at = self.awaited_since;

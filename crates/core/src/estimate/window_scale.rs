@@ -1,14 +1,14 @@
-//! By how much are the advertised windows scaled, where no handshake says it?
+//! By how much are the advertised windows scaled, if no handshake tells?
 //!
-//! A receiver does not take back what it has offered (RFC 9293, 3.8.6; tcp_select_window, net/ipv4/tcp_output.c), so
-//! a window field that falls while few bytes are acknowledged bounds the scale from above. A sender does not send what
-//! does not fit, so the bytes on their way bound it from below.
+//! A receiver does not take back what it has offered (RFC 9293, 3.8.6; tcp_select_window,
+//! net/ipv4/tcp_output.c), so a window field that falls while few bytes are acknowledged bounds the scale
+//! from above. A sender does not send what does not fit, so the bytes in flight bound it from below.
 
 use tcpwhy_wire::Seq;
 
 /// RFC 7323, 2.3.
 const MOST: u8 = 14;
-/// Flights that just fit the window at one scale, until that scale is believed.
+/// Flights that just fit the window at one scale, before that scale is believed.
 const SNUG_ENOUGH: u8 = 4;
 
 /// Bounds of the scale of the windows that one end advertises.
@@ -24,12 +24,12 @@ pub(crate) struct ScaleBounds {
 impl ScaleBounds {
     pub(crate) const NONE: Self = Self { least: 0, most: MOST, last: None, snug: 0 };
 
-    /// Whether the windows are what their use has shown, not what a handshake said.
+    /// Whether the scale is what use of the windows has shown, not what a handshake said.
     pub(crate) fn is_in_use(self) -> bool {
         self.last.is_some()
     }
 
-    /// The scale to reckon with: as large as it may be, so that no window looks smaller than it is.
+    /// The scale to use: as large as it may be, so that no window looks smaller than it is.
     pub(crate) fn scale(self) -> u8 {
         match self.least <= self.most {
             true if self.snug >= SNUG_ENOUGH => self.least,
@@ -38,8 +38,8 @@ impl ScaleBounds {
         }
     }
 
-    /// Takes an acknowledgement with its window field. `outstanding` is what had been sent beyond the acknowledgement
-    /// before it, `mss` the size of a full segment, both in bytes.
+    /// Takes an ACK with its window field. `outstanding` is what had been sent beyond the ACK before it,
+    /// `mss` the size of a full segment, both in bytes.
     pub(crate) fn on_ack(&mut self, ack: Seq, field: u16, outstanding: u32, mss: u32) {
         if let Some((last_ack, last_field)) = self.last {
             if ack.before(last_ack) {
@@ -56,7 +56,7 @@ impl ScaleBounds {
         self.last = Some((ack, field));
     }
 
-    /// A window of `field` took `outstanding` bytes.
+    /// A window of `field` had room for `outstanding` bytes.
     fn fill(&mut self, field: u16, outstanding: u32, mss: u32) {
         let window = |scale: u8| (u64::from(field) + 1) << scale;
         let sent = u64::from(outstanding);
@@ -64,8 +64,8 @@ impl ScaleBounds {
             self.least += 1;
             self.snug = 0;
         }
-        // By chance a flight comes within one segment of the window in one of sixteen cases at most: above half of it, where
-        // that is the window of a smaller scale.
+        // By chance a flight comes within one segment of the window in at most one case in sixteen: above
+        // half of it, if that is the window of a smaller scale.
         let segments = if self.least > 0 { 32 } else { 16 };
         let wide = window(self.least) >= segments * u64::from(mss);
         if wide && sent + u64::from(mss) > window(self.least) {

@@ -1,6 +1,7 @@
-//! Between whom is a connection?
+//! What are the two endpoints of a connection?
 //!
-//! Nearly all ends have IPv4 addresses, and are kept as usual segments have them: 12 bytes for both instead of 64.
+//! Nearly all have IPv4 addresses and are kept packed, as in usual segments: 12 bytes for both instead of
+//! 64.
 
 use tcpwhy_wire::Endpoint;
 
@@ -26,13 +27,12 @@ impl BothEnds {
         }
     }
 
-    /// One of them.
     #[inline]
     pub(crate) fn end(&self, end: usize) -> Endpoint {
         self.get()[end]
     }
 
-    /// As usual segments have them; nothing where none can be usual.
+    /// As in packed segments; none if the connection's segments cannot be packed.
     #[inline]
     pub(crate) fn packed(&self) -> Option<PackedEnds> {
         match self {
@@ -41,7 +41,7 @@ impl BothEnds {
         }
     }
 
-    /// Bytes that they take besides their own.
+    /// Heap memory in bytes.
     pub(crate) fn heap(&self) -> usize {
         match self {
             Self::Packed(_) => 0,

@@ -1,8 +1,8 @@
 //! What has one end sent, and what did it know when it sent it?
 //!
-//! A capture shows an acknowledgement when it passes, not when it reaches the sender. `Flow` keeps acknowledgements in
-//! transit until the time that they need from the capture to the sender and back has gone by, so that every rule about
-//! a sender ("was it blocked until then?") is asked of what that sender knew, from whichever end the capture was taken.
+//! An ACK takes effect when it reaches the sender, not when it passes the capture. `Flow` keeps ACKs in
+//! transit for the time they need from the capture to the sender and back, so that every rule about a sender
+//! ("was it blocked until then?") asks what that sender knew, wherever the capture was taken.
 
 mod acks;
 mod data;
@@ -29,9 +29,10 @@ use crate::flow::unusual::Unusual;
 use crate::flow::view::View;
 use crate::words::cause::Side;
 
-/// Segments and acknowledgements remembered at most per direction; beyond it the oldest are merged or forgotten.
+/// Segments and ACKs remembered per direction. Beyond that, the oldest segment is forgotten and the newest
+/// ACK replaced.
 const REMEMBERED_MAX: usize = 2048;
-const HOLE_BYTES_MAX: i32 = 1 << 30; // a jump further than any window is none
+const HOLE_BYTES_MAX: i32 = 1 << 30; // a jump larger than any window is not a hole
 pub(crate) const TIMESTAMP_OPTION_LEN: u32 = 12;
 
 /// One direction of a connection.
@@ -42,14 +43,14 @@ pub(crate) struct Flow {
     /// First payload byte, for offsets.
     pub first: Option<Seq>,
     pub snd_nxt: Option<Seq>, // after the highest byte seen
-    /// Highest acknowledgement of this direction's data that passed the capture.
+    /// Highest ACK of this direction's data that passed the capture.
     pub highest_ack: Option<Seq>,
     pub bytes: u64, // of payload, each once
     pub mss_announced: Option<u16>,
     pub window_scale: Option<u8>,
     pub options_cut: bool,
     pub timestamps: bool,
-    /// Bytes of the other options that full segments have (SACK, RFC 6824's DSS, RFC 2385's digest, AccECN), the most.
+    /// Most bytes of other options seen on full segments (SACK, RFC 6824's DSS, RFC 2385's digest, AccECN).
     pub other_options: u8,
     pub fin: Option<Seq>,
     /// End of the last segment whose last packet was below the MSS (`snd_sml`, net/ipv4/tcp_output.c).
@@ -59,7 +60,7 @@ pub(crate) struct Flow {
     pub rto: RtoEstimator,
     pub sent: ShortDeque<Sent>,
     in_transit: ShortDeque<AckSeen>,
-    /// Where no handshake says how large segments are.
+    /// Size of a full segment, where no handshake gives the MSS.
     full_size: FullSize,
     pub window_max: u32,
     pub window_first: Option<u32>,
@@ -67,47 +68,51 @@ pub(crate) struct Flow {
     /// The peer offered no window scaling, so that its window ends at 65,535 bytes.
     pub peer_unscaled: bool,
     pub clock: StampClock,
-    /// What the capture's clock goes on by, where that is long: ms, at most 255; nothing where it is not.
+    /// Resolution of the capture's clock in ms, at most 255, if it is coarse; otherwise 0.
     pub grain_ms: u8,
-    /// The last acknowledgement reported bytes behind a hole by SACK.
+    /// The last ACK reported bytes after a hole by SACK.
     pub sack_pending: bool,
-    /// How much longer than the fastest recent one the present packet was on its way here; nothing on one host, where there is none.
+    /// How much longer the present packet took to get here than the fastest recent one; none on one host,
+    /// which has no path.
     pub queued_on_way: Maybe<Duration>,
-    /// The longest that any packet so far was on its way here above the fastest one.
+    /// Longest delay of any packet so far beyond that of the fastest one.
     pub queued_peak: Duration,
-    /// How often the peer acknowledged this direction's data with data of its own, and with a bare acknowledgement.
+    /// How often the peer acknowledged this direction's data with data of its own, and with a bare ACK.
     acked_with_data: u32,
     pub acked_bare: u32,
-    /// The longest that it held back an acknowledgement of a single segment: how long its timer runs at least.
+    /// The longest that the peer held back an ACK of a single segment: a lower bound of its delayed-ACK
+    /// timer.
     peer_timer: Duration,
     /// Bytes since the last segment with PSH.
     pushed_run: u32,
     pub large: LargeSegments,
-    pub newly_acked: u32, // bytes that the last acknowledgement was the first to cover
+    pub newly_acked: u32, // bytes that the last ACK was the first to cover
     pub arrivals: RateEstimator,
     pub acknowledgements: RateEstimator,
-    pub newest_acked_at: Maybe<Instant>, // when the newest bytes that were acknowledged had left
-    /// Its peer's application is behind until this byte is acknowledged: acknowledgements come as it reads.
+    pub newest_acked_at: Maybe<Instant>, // when the newest acknowledged bytes were sent
+    /// The peer's application is behind until this byte is acknowledged: ACKs come as it reads.
     unread_until: Option<Seq>,
-    /// Bytes that its peer acknowledged are missing from the capture.
+    /// The peer acknowledged bytes that are missing from the capture.
     pub missing_from_capture: bool,
     ip_id: IpIdCounter,
-    /// Packets of this direction that the capture did not see since the last data segment, by IP identification.
+    /// Packets of this direction missing from the capture since the last data segment, by IP ID.
     pub missed_since_data: u16,
-    /// It has sent a packet without data behind the handshake.
+    /// It has sent a packet without data since the handshake.
     pub sent_bare: bool,
-    /// The last such packet whose sequence number shows that all that its sender had sent by then has passed the capture.
+    /// When the last packet without data passed whose sequence number shows that the capture has everything
+    /// sent before it.
     pub nothing_out_at: Instant,
-    /// What flights, losses and pauses show, and most directions do not.
+    /// State of flights, losses and pauses, which most directions do not have.
     pub unusual: Unusual,
-    /// No shortcuts are taken, see `Options`.
+    /// Take no shortcuts, see `Options`.
     pub plain: bool,
-    /// Both ends have the same address: there is no link in between, and what comes late was not read sooner.
+    /// Both ends have the same address: no link lies between them, and a packet that comes late was not read
+    /// sooner.
     pub on_one_host: bool,
 }
 
 impl Flow {
-    /// What the capture's clock goes on by, where that is long.
+    /// Resolution of the capture's clock, if it is coarse; otherwise zero.
     #[inline]
     pub(crate) fn grain(&self) -> Duration {
         Duration::from_millis(i64::from(self.grain_ms))
@@ -163,8 +168,8 @@ impl Flow {
         }
     }
 
-    /// [`Self::new`] in the place of another connection's, so that it is not put together elsewhere and copied. A debug assertion holds the
-    /// two to each other (`Connection::begin_again`).
+    /// [`Self::new`] in place of another connection's state, without building it elsewhere and copying it. A
+    /// debug assertion compares the two (`Connection::begin_again`).
     pub(crate) fn begin_again(&mut self, side: Side) {
         self.side = side;
         (self.first, self.snd_nxt, self.highest_ack, self.bytes) = (None, None, None, 0);
@@ -203,32 +208,32 @@ impl Flow {
         }
     }
 
-    /// What the options of each segment take.
+    /// Length of the options in each segment.
     pub(crate) fn options_len(&self) -> u32 {
-        // Where the snap length ends before them, nearly all hosts have them all the same.
+        // If the snap length cuts them off, assume time stamps: nearly all hosts send them.
         let stamps = if self.timestamps || self.options_cut { TIMESTAMP_OPTION_LEN } else { 0 };
         stamps + u32::from(self.other_options)
     }
 
-    /// Whether a segment of `len` bytes is as large as they get. Without the handshake, a whole number of what seems to
-    /// be the MSS.
+    /// Whether a segment of `len` bytes is full-sized. Without the handshake: a whole number of what seems
+    /// to be the MSS.
     pub(crate) fn is_full(&self, len: u32, mss: u32) -> bool {
         len >= mss && (self.mss_announced.is_some() || len.is_multiple_of(mss))
     }
 
-    /// Bytes that it takes besides its own, a few words apart.
+    /// Heap memory in bytes, except for a few words.
     pub(crate) fn heap(&self) -> usize {
         self.sent.heap() + self.in_transit.heap() + self.unusual.heap()
     }
 
-    /// Gives these bytes up.
+    /// Frees that memory.
     pub(crate) fn free(&mut self) {
         self.sent.free();
         self.in_transit.free();
         self.unusual = Unusual::default();
     }
 
-    /// Bytes on their way as the sender knew it.
+    /// Bytes in flight as the sender knew it.
     pub(crate) fn flight(&self) -> u32 {
         match (self.snd_nxt, self.view.snd_una) {
             (Some(nxt), Some(snd_una)) => (nxt - snd_una).max(0) as u32,
@@ -245,12 +250,13 @@ impl Flow {
         }
     }
 
-    /// Whether the sender numbers this connection's packets by themselves, and the capture has hardly missed one.
+    /// Whether the sender's IP ID counts this connection's packets alone, and the capture has missed hardly
+    /// any.
     pub(crate) fn numbers_its_packets(&self) -> bool {
         self.ip_id.is_proven()
     }
 
-    /// Whether its numbers show which of its packets the capture does not have.
+    /// Whether its IP IDs show which of its packets are missing from the capture.
     pub(crate) fn numbers_tell(&self) -> bool {
         self.ip_id.tells()
     }
@@ -262,7 +268,7 @@ impl Flow {
 
     /// Every packet of this direction, data or not. Returns how many before it are missing from the capture.
     pub(crate) fn on_packet(&mut self, segment: &Segment, mss: u32) -> u16 {
-        let one = segment.payload_len <= mss; // as nearly always, and is not divided then
+        let one = segment.payload_len <= mss; // the usual case, without a division
         let packets = if one { 1 } else { segment.payload_len.div_ceil(mss.max(1)) as u16 };
         self.ip_id.on_ttl(segment.ttl);
         let missed = segment.ip_id.map_or(0, |id| self.ip_id.on_packet(id, packets));
@@ -279,7 +285,7 @@ impl Flow {
         missed
     }
 
-    /// The capture's clock stepped back: no interval from before the step to behind it can be measured.
+    /// The capture's clock stepped back: no interval that spans the step can be measured.
     pub(crate) fn on_clock_step(&mut self) {
         self.unusual.shown().untimed_until = self.snd_nxt;
         self.clock.interrupt();

@@ -1,15 +1,15 @@
 //! Is this the packet before it, seen again on another interface (`-i any`) or after a hop?
 //!
-//! Asked of the packets of one connection, because on a busy host those of others pass in between.
+//! Asked per connection, because on a busy host packets of other connections pass in between.
 
 use tcpwhy_wire::{Duration, Flags, Instant, Segment, Seq};
 
 use crate::flow::packed::Packed;
 
-/// A packet crosses a host's interfaces in less.
+/// A packet crosses a host's interfaces in less time.
 pub(crate) const WITHIN: Duration = Duration::from_millis(1);
 
-/// The last packet, by what tells it from the one after it.
+/// What identifies the last packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct DuplicateFilter {
     at: Instant,
@@ -50,12 +50,12 @@ impl DuplicateFilter {
         }
     }
 
-    /// Whether `segment` is the same packet. Without an identification (IPv6, or 0 as in a SYN-ACK of Linux) an
-    /// acknowledgement may well be repeated within the millisecond; what takes sequence space is not, without a packet
-    /// of the peer in between.
+    /// Whether `segment` is the same packet. Without an IP ID (IPv6, or 0 as in a SYN-ACK of Linux) an ACK
+    /// may well be repeated within a millisecond; a segment that takes sequence space is not, without a
+    /// packet of the peer in between.
     pub(crate) fn is_again(&self, segment: &Segment, from: usize) -> bool {
         let identified = || segment.ip_id.is_some_and(|id| id != 0) || segment.seq_len() > 0;
-        self.seq == segment.seq // which tells most of them apart
+        self.seq == segment.seq // rejects most packets
             && self.ip_id == segment.ip_id
             && usize::from(self.from) == from
             && identified()

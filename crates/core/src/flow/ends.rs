@@ -1,13 +1,13 @@
-//! Which end of a connection is which, where there is one of something for each?
+//! Which index does each end of a connection have?
 
 use crate::words::cause::Side;
 
-/// Who sent the SYN.
+/// The end that sent the SYN.
 pub(crate) const CLIENT: usize = 0;
-/// Who accepted it.
+/// The end that accepted it.
 pub(crate) const SERVER: usize = 1;
 
-/// What a bill calls this end.
+/// The end's name in a bill.
 pub(crate) fn side(end: usize) -> Side {
     if end == CLIENT { Side::Client } else { Side::Server }
 }

@@ -7,30 +7,36 @@ use crate::words::limits::{DELAYED_ACK_MAX, QUEUED_MIN};
 
 /// SYNs and SYN-ACKs whose time stamps are remembered, to tell which of them was answered.
 const SYNS_REMEMBERED: usize = 8;
-/// A packet crosses a host's interfaces, or a router, in less.
+/// A packet crosses a host's interfaces, or a router, in less time.
 const SIGHTED_WITHIN: Duration = Duration::from_millis(2);
-/// No timer of a SYN is so short, and no clock of a host that counts its packets stands still for so long behind one (RFC 6298, 2.1: 1 s;
-/// RFC 7323, 5.4: a tick of 1 s at most, and of 1 to 10 ms in all hosts of today).
+/// A SYN with the same marks within this time is the same packet: no SYN timer is so short, and no clock of
+/// a host that numbers its packets stands still for so long (RFC 6298, 2.1: 1 s; RFC 7323, 5.4: a tick of at
+/// most 1 s, and of 1 to 10 ms on all current hosts).
 const COPIED_WITHIN: Duration = Duration::from_millis(200);
-/// What a router further on lets pass has passed within this. Source: none written down.
+/// A SYN that passes again at another hop count within this time is the same packet. Source: none written
+/// down.
 const ROUTED_WITHIN: Duration = Duration::from_millis(10);
-/// The longest first timer of a SYN in use (RFC 1122, 4.2.3.1; RFC 6298 has 1 s).
+/// The longest initial SYN timeout in use (RFC 1122, 4.2.3.1; RFC 6298 has 1 s).
 const GIVEN_UP_AFTER: Duration = Duration::from_millis(3_300);
-/// The shortest first timer of a SYN-ACK (RFC 6298, 2.1; TCP_TIMEOUT_INIT, include/net/tcp.h).
+/// The shortest initial SYN-ACK timeout (RFC 6298, 2.1; TCP_TIMEOUT_INIT, include/net/tcp.h).
 const SYN_ACK_TIMER: Duration = Duration::from_secs(1);
-/// ... and by how much it may fire earlier or later (the wheel's eighth of a second, kernel/time/timer.c).
+/// ... and how much earlier or later it may fire (the wheel's eighth of a second, kernel/time/timer.c).
 const SYN_ACK_TIMER_PLAY: Duration = Duration::from_millis(120);
-/// A SYN that comes so many times later than all those before took is none of theirs. Source: none written down.
+/// A SYN that comes this many times later than all SYNs before it took is a new attempt. Source: none
+/// written down.
 const ANEW: i64 = 4;
 
-/// A way so long may be a queue, or a radio that wakes, unless it is as long a second time. Source: none written down.
+/// A handshake this long may have met a queue or a radio waking up, unless a second round trip is as long.
+/// Source: none written down.
 const ONCE_MAX: Duration = Duration::from_millis(100);
-/// What is as long takes so much longer at most, a timer of acknowledgements and its tick (TCP_DELACK_MIN, include/net/tcp.h), or one part in so many. Source: none written down.
+/// A round trip confirms a known one if it differs by at most a delayed-ACK timer and its tick
+/// (TCP_DELACK_MIN, include/net/tcp.h), or by one part in `CONFIRMED_SHARE`. Source: none written down.
 const CONFIRMED_WITHIN: Duration = Duration::from_millis(50);
 const CONFIRMED_SHARE: i64 = 4;
-/// One that takes so many times as long as an answer had waited for something else, ... Source: none written down.
+/// A handshake this many times as long as a reply had waited for something else, ... Source: none written
+/// down.
 const UNPROVEN: i64 = 2;
-/// ... if it takes so much longer.
+/// ... if it took longer by at least this.
 const UNPROVEN_BY: Duration = Duration::from_millis(1);
 /// No answer comes back in one part in so many of the path's round trip. Source: none written down.
 const SOONER: i64 = 2;
@@ -40,26 +46,26 @@ const SOONER: i64 = 2;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Setup {
     pub first_syn: (Instant, u64),
-    /// The last one, once there is one, and its packet.
+    /// When the last SYN-ACK passed, if any, and its packet number.
     syn_ack: (Maybe<Instant>, u64),
     last_syn_marks: Marks,
     last_syn_ack_marks: Marks,
     rare: Option<Box<Rare>>,
     /// The only SYN-ACK echoes the only SYN.
     is_echoed: bool,
-    /// The server took what the SYN carried, and the request did not wait for the handshake.
+    /// The server took the data in the SYN: the request did not wait for the handshake.
     pub is_fast: bool,
     pub done: bool,
-    /// A later round trip to the server was about as long, or shorter.
+    /// A later round trip to the server was about as long as the shortest one known.
     is_confirmed: bool,
-    /// Copies of the client's first data that had no answer yet.
+    /// Retransmissions of the client's first data that nothing has answered yet.
     pub copies: u8,
 }
 
-/// What a handshake has where something of it came again, or a SYN carried data.
+/// State of a handshake with a retransmission, or with data in the SYN.
 #[derive(Clone, Debug, PartialEq)]
 struct Rare {
-    /// The first ones with a time stamp, and what it says.
+    /// The first SYNs with a time stamp: when each passed, and its TSval.
     syns: Vec<(Instant, u32)>,
     syn_count: u32,
     last_syn: (Instant, u64),
@@ -69,7 +75,7 @@ struct Rare {
     syn_acks: Vec<((Instant, u64), u32)>,
     /// The SYN that the SYN-ACK echoes, where time stamps tell.
     answered: Maybe<Instant>,
-    /// The first SYN-ACK behind the one that the client took.
+    /// The first SYN-ACK after the handshake was done.
     again: Maybe<Instant>,
     /// When the client acknowledged one of them, behind a later one.
     taken: Maybe<Instant>,
@@ -95,7 +101,7 @@ impl Setup {
         }
     }
 
-    /// What is kept where something comes again, while nothing has.
+    /// The state of a handshake in which nothing has been retransmitted so far.
     #[cold]
     fn once(&self) -> Rare {
         let syn_ack = self.last_syn_ack().zip(self.last_syn_ack_marks.stamp());
@@ -123,7 +129,8 @@ impl Setup {
         rare
     }
 
-    /// The client sends its SYN again. Returns whether nothing has answered it: how near the server's host is, only others can tell then.
+    /// The client retransmits its SYN. Returns whether nothing has answered it: only other connections can
+    /// then tell how far away the server is.
     pub(crate) fn on_syn(&mut self, syn: &Segment) -> bool {
         let rare = self.rare_mut();
         if rare.syns.len() < SYNS_REMEMBERED
@@ -174,12 +181,12 @@ impl Setup {
         }
     }
 
-    /// Keeps what its SYN carried.
+    /// Keeps the SYN with its data.
     pub(crate) fn keep_early(&mut self, data: Segment) {
         self.rare_mut().early.get_or_insert_with(|| Box::new(data));
     }
 
-    /// What it carried, where that has not been asked for before.
+    /// Gives it out, once.
     #[inline]
     pub(crate) fn take_early(&mut self) -> Option<Box<Segment>> {
         self.rare.as_mut()?.early.take()
@@ -206,7 +213,8 @@ impl Setup {
         self.syn_ack.0.get().map(|at| (at, self.syn_ack.1))
     }
 
-    /// The last one that the client waited for: whoever never takes any does not wait for its copies.
+    /// The last SYN-ACK that the client waited for. A client that never acknowledges any does not wait for
+    /// retransmissions.
     #[inline]
     pub(crate) fn awaited_syn_ack(&self) -> Option<(Instant, u64)> {
         match &self.rare {
@@ -215,13 +223,13 @@ impl Setup {
         }
     }
 
-    /// The same, where there was one SYN and one SYN-ACK, and data waited for these.
+    /// The only SYN-ACK, if there was one SYN and one SYN-ACK, and the data waited for them.
     #[inline]
     pub(crate) fn only_syn_ack(&self) -> Option<(Instant, u64)> {
         self.last_syn_ack().filter(|_| self.rare.is_none() && !self.is_fast)
     }
 
-    /// The SYN that the SYN-ACK echoes, where time stamps tell.
+    /// When the SYN passed that the SYN-ACK's TSecr echoes, if time stamps tell.
     pub(crate) fn answered(&self) -> Option<Instant> {
         match &self.rare {
             Some(rare) => rare.answered.get(),
@@ -229,7 +237,7 @@ impl Setup {
         }
     }
 
-    /// When the SYN-ACK passed that has this time stamp.
+    /// When the SYN-ACK with this TSval passed.
     pub(crate) fn answered_by(&self, echoed: u32) -> Option<Instant> {
         match &self.rare {
             Some(_) if self.is_taken_behind_a_timer() => None,
@@ -238,13 +246,13 @@ impl Setup {
         }
     }
 
-    /// Whether a SYN-ACK came again behind the one that the client took.
+    /// Whether another SYN-ACK passed after the handshake was done.
     #[inline]
     pub(crate) fn answered_again(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.again.is_some())
     }
 
-    /// How long behind the SYN-ACK its acknowledgement passed, where a copy lies between the two.
+    /// Time from the SYN-ACK to the client's ACK of it, if a second SYN-ACK passed in between.
     pub(crate) fn taken_after(&self) -> Option<Duration> {
         let (at, _) = self.last_syn_ack()?;
         self.rare.as_ref()?.taken.get().map(|taken| taken - at)
@@ -275,13 +283,13 @@ impl Setup {
         Some(SYN_ACK_TIMER - (again - at)).filter(|stood| *stood >= SYN_ACK_TIMER_PLAY)
     }
 
-    /// Bytes that it takes besides its own.
+    /// Heap memory in bytes.
     #[inline]
     pub(crate) fn heap(&self) -> usize {
         self.rare.as_ref().map_or(0, |rare| rare.memory())
     }
 
-    /// Whether of several SYNs the first one was answered, as the stamp says that the only SYN-ACK echoes.
+    /// Whether the first of several SYNs was answered, by the TSval that the only SYN-ACK echoes.
     pub(crate) fn is_first_answered(&self) -> bool {
         let Some(rare) = &self.rare else { return false };
         let mut vals = rare.syns.iter().map(|(_, val)| *val);
@@ -293,16 +301,16 @@ impl Setup {
             && rare.answered.get().is_some_and(|at| at == self.first_syn.0)
     }
 
-    /// Whether of several SYNs the last one alone was answered. Beside the server an answer to an earlier one would have passed before,
-    /// whatever time stamps tell.
+    /// Whether only the last of several SYNs was answered. Next to the server, an answer to an earlier SYN
+    /// would have passed before the last one, whatever time stamps tell.
     pub(crate) fn is_last_answered(&self) -> bool {
         let last = || self.answered().is_none_or(|at| at == self.last_syn().0);
         self.syn_count() > 1 && self.syn_ack_count() == 1 && last()
     }
 
-    /// Whether a SYN or SYN-ACK has passed so shortly before that this one is no other: no timer is so short. One whose identification and
-    /// time stamp are the last one's is that one on its way through a bridge or a tunnel, and so is one that is a few routers away from the
-    /// first; a server that answers a repeated SYN while its own timer runs out sends two SYN-ACKs that are both its own.
+    /// Whether this SYN or SYN-ACK is the last one, captured again: no timer is so short. With the same IP
+    /// ID and TSval it crossed a bridge or a tunnel, at another hop count a router. A server that answers a
+    /// retransmitted SYN as its own timer expires does send two SYN-ACKs.
     pub(crate) fn has_just_seen(&self, syn: &Segment, hops_away: bool) -> bool {
         if !syn.flags.ack() {
             let last = self.last_syn().0;
@@ -316,15 +324,17 @@ impl Setup {
         syn.at - at < SIGHTED_WITHIN || !asked_again && self.last_syn_ack_marks.are_of(syn, at)
     }
 
-    /// How long it took, where nothing of it was sent again.
+    /// How long the handshake took, if nothing was retransmitted.
     #[inline]
     pub(crate) fn opened(&self) -> Option<Duration> {
         let once = self.syn_count() == 1 && self.syn_ack_count() == 1;
         self.first_syn_ack().filter(|_| once).map(|at| at - self.first_syn.0)
     }
 
-    /// Whether it took so long that it may have stood, or an answer has come in less than half of what it took, and of `acked_bare` acknowledgements without data none but the SYN-ACK: how far away the
-    /// server is then, `near` at most, is known from answers alone, which its program may have made. Whatever forwards packets takes its time for the first one.
+    /// Whether the handshake may have taken longer than a round trip: it was long and nothing confirmed it,
+    /// or a reply came in less than half the time. If the SYN-ACK is the only one of `acked_bare` ACKs
+    /// without data, the distance to the server, at most `near`, is known only from replies, which its
+    /// program may have made. Whatever forwards packets is slow with the first one.
     pub(crate) fn is_unproven(&self, acked_bare: u32, near: Duration) -> bool {
         let much_nearer = |took: Duration| took >= near.times(UNPROVEN) && took - near >= UNPROVEN_BY;
         let unproven = |took: Duration| {
@@ -335,8 +345,9 @@ impl Setup {
         self.opened().is_some_and(unproven)
     }
 
-    /// Something of the client's was acknowledged after `rtt`, and the way to the server and back is `known` to be that long since. What takes much
-    /// longer than that and a timer of acknowledgements says nothing of how long it is, nor does a box's word that came much sooner.
+    /// Data of the client's was acknowledged after `rtt`; `known` is the shortest round trip to the server
+    /// since then. A round trip longer than that and a delayed-ACK timer confirms nothing, nor does a
+    /// middlebox's ACK that comes much sooner.
     #[inline]
     pub(crate) fn on_round_trip(&mut self, rtt: Duration, known: Duration) {
         let asked = self.opened().is_some_and(|took| took >= ONCE_MAX);
@@ -372,13 +383,13 @@ impl Setup {
         self.is_repeated() && acked_bare <= 1 && self.last_syn_ack().is_some()
     }
 
-    /// How long it took at least, whatever was sent again.
+    /// The least time that the handshake took, whatever was retransmitted.
     #[inline]
     pub(crate) fn opened_at_least(&self) -> Option<Duration> {
         self.first_syn_ack().map(|at| at - self.last_syn().0).filter(|took| *took >= Duration::ZERO)
     }
 
-    /// The packet that ended it, or the last one of a client that nobody answered.
+    /// The packet that ended the handshake, or the last SYN if nobody answered several.
     pub(crate) fn last(&self) -> Option<u64> {
         let syn = (self.syn_count() > 1).then_some(self.last_syn().1);
         self.last_syn_ack().map(|(_, packet)| packet).or(syn)
@@ -395,19 +406,19 @@ impl Setup {
         })
     }
 
-    /// Whether a SYN at `at` is no copy of those before: no timer of theirs, which doubles at most, runs for so long. Their program has
-    /// begun anew, and nobody waited meanwhile.
+    /// Whether a SYN at `at` begins a new attempt: no retransmission timer, which at most doubles, runs for
+    /// so long. The program has started over, and nobody waited in between.
     pub(crate) fn is_over(&self, at: Instant) -> bool {
         let asked = self.last_syn().0 - self.first_syn.0;
         self.syn_count() >= 3 && self.is_unanswered() && at - self.last_syn().0 > asked.times(ANEW)
     }
 
-    /// Whether the client sent its SYN and saw nothing of it.
+    /// Whether the client's SYN has had no answer.
     pub(crate) fn is_unanswered(&self) -> bool {
         self.last_syn_ack().is_none() && !self.done
     }
 
-    /// Whether it did so again and again.
+    /// Whether the client retransmitted its SYN.
     pub(crate) fn is_repeated(&self) -> bool {
         self.syn_count() > 1
     }
@@ -441,7 +452,7 @@ impl Rare {
     }
 }
 
-/// What tells one SYN of a host's from the next one: its identification, where that is not 0, and its time stamp, where it has one.
+/// What tells one SYN of a host from the next: its IP ID, if not 0, and its TSval, if any.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Marks {
     stamp: u32,
@@ -463,7 +474,8 @@ impl Marks {
         self.has_stamp.then_some(self.stamp)
     }
 
-    /// Whether `syn` is the SYN that these are of, which passed `at`: no clock stands still for so long, and no counter.
+    /// Whether `syn` is the SYN with these marks, which passed at `at`: no clock and no counter stands still
+    /// for so long.
     fn are_of(self, syn: &Segment, at: Instant) -> bool {
         let told = self != Self::default() && self == Self::of(syn);
         syn.at - at < if told { COPIED_WITHIN } else { SIGHTED_WITHIN }

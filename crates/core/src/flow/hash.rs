@@ -1,14 +1,14 @@
-//! What are two endpoints mixed to, so that nobody can make a capture whose connections collide?
+//! How are two endpoints hashed, so that nobody can make a capture whose connections collide?
 
 use std::hash::{BuildHasher, Hasher};
 
 use tcpwhy_wire::Endpoint;
 
-/// What endpoints are mixed with: a capture cannot be made to collide for one that its author does not know.
+/// Hash keys: nobody who does not know them can make a capture that collides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys([u64; 4]);
 
-/// What two endpoints are mixed to, the same for both directions.
+/// The hash of two endpoints, the same for both directions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mixed {
     /// Of their hosts alone.
@@ -34,7 +34,7 @@ impl Keys {
     }
 }
 
-/// Maps of hosts are kept by the same keys.
+/// Maps of hosts use the same keys.
 impl BuildHasher for Keys {
     type Hasher = KeyedHasher;
 
@@ -76,7 +76,7 @@ impl Hasher for KeyedHasher {
 }
 
 impl Mixed {
-    /// Where a table looks for them first.
+    /// The slot that a table tries first.
     #[inline]
     pub(crate) fn hash(self) -> u32 {
         (self.ends >> 32) as u32

@@ -1,10 +1,11 @@
-//! What has the capture not seen although later bytes were: lost on the way here, late, or dropped by the capture itself?
+//! Which bytes has the capture not seen although later ones were: lost before it, late, or dropped by the
+//! capture itself?
 
 use std::collections::VecDeque;
 
 use tcpwhy_wire::{Instant, Segment, Seq};
 
-/// Holes in the sequence space remembered at most: a start that overshoots a deep queue loses every other segment of it.
+/// Holes remembered at most: a slow start that overshoots a deep queue loses every other segment of it.
 const HOLES_MAX: usize = 256;
 
 /// A run of bytes that the capture has not seen although later ones were.
@@ -13,11 +14,11 @@ struct Hole {
     start: Seq,
     end: Seq,
     noticed_at: Instant,
-    /// What its sender's clock said when the packet left that showed it.
+    /// The TSval of the packet that revealed it.
     stamp: Option<u32>,
 }
 
-/// The holes of one direction that may still be filled, in the order of their bytes, none overlapping.
+/// The holes of one direction that may still be filled, in sequence order and without overlap.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::box_collection, reason = "a word instead of four in every connection")]
 pub(crate) struct Holes(Option<Box<VecDeque<Hole>>>);
@@ -25,18 +26,17 @@ pub(crate) struct Holes(Option<Box<VecDeque<Hole>>>);
 impl Holes {
     pub(crate) const NONE: Self = Self(None);
 
-    /// Bytes that they take besides their own.
+    /// Heap memory in bytes.
     pub(crate) fn heap(&self) -> usize {
         self.0.as_ref().map_or(0, |holes| size_of::<VecDeque<Hole>>() + holes.capacity() * size_of::<Hole>())
     }
 
-    /// Whether there are none.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(|holes| holes.is_empty())
     }
 
-    /// Where the first one begins.
+    /// Where the first hole begins.
     pub(crate) fn first(&self) -> Option<Seq> {
         self.0.as_ref()?.front().map(|hole| hole.start)
     }
@@ -46,7 +46,8 @@ impl Holes {
         self.0.as_ref()?.front().map(|hole| hole.noticed_at)
     }
 
-    /// A packet shows that bytes behind all that were seen are missing. Returns whether there is room to remember that.
+    /// A packet shows that bytes after all those seen are missing. Returns whether there was room to
+    /// remember that.
     pub(crate) fn notice(&mut self, start: Seq, end: Seq, packet: &Segment) -> bool {
         self.push(start, end, packet.at, packet.options.timestamps.map(|stamps| stamps.val))
     }
@@ -60,7 +61,7 @@ impl Holes {
         room
     }
 
-    /// Whether the byte in front of `end` is one of them.
+    /// Whether the byte before `end` is missing.
     pub(crate) fn reach(&self, end: Seq) -> bool {
         self.around(Seq(end.0.wrapping_sub(1)), end).is_some()
     }
@@ -70,7 +71,7 @@ impl Holes {
         self.around(start, end).map(|hole| hole.noticed_at)
     }
 
-    /// The time stamp of the packet by which that was noticed.
+    /// The TSval of the packet that revealed it.
     pub(crate) fn stamp(&self, start: Seq, end: Seq) -> Option<u32> {
         self.around(start, end)?.stamp
     }
@@ -80,7 +81,7 @@ impl Holes {
         holes.get(first_ending_after(holes, start)).filter(|hole| end.after(hole.start))
     }
 
-    /// The peer has what is before `ack`. Returns whether some of it never came.
+    /// The peer has everything before `ack`. Returns whether some of it never came.
     pub(crate) fn on_ack(&mut self, ack: Seq) -> bool {
         let Some(holes) = &mut self.0 else { return false };
         let before = holes.len();
@@ -142,10 +143,10 @@ mod tests {
         holes.0.iter().flat_map(|holes| holes.iter()).map(|hole| (hole.start.0, hole.end.0)).collect()
     }
 
-    /// What happens to the holes of a direction; numbers are bytes from where they begin.
+    /// A step of the test; numbers are byte offsets from where the holes begin.
     #[derive(Clone, Copy, Debug)]
     enum Step {
-        /// So many bytes are missing, and so many come behind them.
+        /// So many bytes are missing, and so many follow them.
         Missing(u32, u32),
         Came(u32, u32),
         Acked(u32),
@@ -161,7 +162,7 @@ mod tests {
     }
 
     proptest! {
-        /// Beside a set of single bytes, across the end of the sequence space.
+        /// Compared with a set of single bytes, across the end of the sequence space.
         #[test]
         fn holes_are_the_bytes_that_are_missing(steps in steps(), begins in (u32::MAX - 300)..) {
             let seq = |at: u32| Seq(begins) + at;
@@ -179,7 +180,7 @@ mod tests {
                         let came = (start..start + len).filter(|at| missing.remove(at)).count();
                         prop_assert_eq!(holes.fill(seq(start), seq(start + len)) as usize, came);
                     }
-                    // What is acknowledged in part is still looked for.
+                    // A hole that is acknowledged in part is still looked for.
                     Step::Acked(ack) if !missing.contains(&ack) => {
                         let before = missing.len();
                         missing = missing.split_off(&ack);

@@ -1,5 +1,6 @@
-//! What has one direction of a connection sent, what did its sender know when it did, and what is known of the path to it? The
-//! state that segments leave behind, kept by the estimators; nothing here says what a wait was spent on.
+//! What has one direction of a connection sent, what did its sender know at the time, and what is known of
+//! the path to it? The state that segments leave behind, kept by the estimators; nothing here says what a
+//! wait was spent on.
 
 pub(crate) mod both_ends;
 pub(crate) mod direction;

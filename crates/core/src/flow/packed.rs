@@ -1,7 +1,7 @@
 //! How is a segment kept until its turn comes?
 //!
-//! An epoch's segments are written once and read once, in another order and often by another thread. What nearly all of
-//! them are fits a cache line; the others (selective acknowledgements, IPv6) are kept whole beside it.
+//! An epoch's segments are written once and read once, in another order and often by another thread. Nearly
+//! all of them fit a cache line; the others (SACK, IPv6) are kept whole beside it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,15 +12,15 @@ use crate::words::mark::Mark;
 /// The upper part of an IPv4 address in its mapped form.
 const MAPPED: u128 = 0xffff;
 
-/// What a SYN has, in the bits of `Packed::has`.
+/// Options of a SYN, as bits of `Packed::has`.
 const MSS: u8 = 1;
 const WINDOW_SCALE: u8 = 2;
 const SACK_PERMITTED: u8 = 4;
-/// What nearly every segment has.
+/// Time stamps, which nearly every segment has.
 const STAMPS: u8 = 8;
-/// Messages begin in it; where their marks are stands in `mss` and `window_scale`, which nothing but a SYN has.
+/// Messages begin in it: `mss` and `window_scale`, which only a SYN uses, hold the index of their marks.
 const MARKED: u8 = 16;
-/// This is none of its segment but the place where the whole of it is, in `payload_len`, and the capture's clock, in `stamps`.
+/// The segment is kept whole, at index `payload_len`; `stamps` holds the capture's clock.
 const WHOLE: u8 = 128;
 
 /// A segment in a cache line.
@@ -32,9 +32,9 @@ pub(crate) struct Packed {
     pub seq: Seq,
     pub ack: Seq,
     pub stamps: Timestamps,
-    /// What its endpoints are mixed to.
+    /// Hash of its endpoints.
     pub hash: u32,
-    /// Who sent it, and to whom.
+    /// Sender and receiver.
     ends: PackedEnds,
     pub payload_len: u32,
     pub ip_id: Option<u16>,
@@ -54,7 +54,7 @@ pub(crate) struct PackedEnds {
 }
 
 impl PackedEnds {
-    /// Nothing where one of them has another address.
+    /// Nothing if one of them has another kind of address.
     pub(crate) fn of([a, b]: [Endpoint; 2]) -> Option<Self> {
         let mapped = a.addr >> 32 == MAPPED && b.addr >> 32 == MAPPED;
         mapped.then(|| Self::cut(a, b))
@@ -71,7 +71,7 @@ impl PackedEnds {
         [end(0), end(1)]
     }
 
-    /// Of what is left of addresses that do not fit.
+    /// Keeps the low bits of addresses that do not fit.
     #[inline]
     fn cut(a: Endpoint, b: Endpoint) -> Self {
         Self { addrs: [a.addr as u32, b.addr as u32], ports: [a.port, b.port] }
@@ -84,7 +84,7 @@ impl PackedEnds {
     }
 }
 
-/// A part of the segments, of fixed length: a segment is put together in its place, and nothing can move it while that is done.
+/// Segments in blocks of fixed length: a segment is built in its place, and nothing can move it meanwhile.
 type Chunk = Box<[Packed; CHUNK_LEN]>;
 const CHUNK_LEN: usize = 64;
 const CHUNK_BYTES: usize = CHUNK_LEN * size_of::<Packed>();
@@ -94,27 +94,27 @@ fn new_chunk() -> Chunk {
     packed.try_into().unwrap_or_else(|_| unreachable!("a chunk is as long as it is"))
 }
 
-/// Memory for segments that is not in use, which all have in common that it was shared with. Whoever works on segments leaves theirs to
-/// whoever gathers the next ones, on whichever thread: what both take together is what is not worked on yet, and not two whole epochs.
+/// Unused memory for segments, shared by threads: those that process segments leave it to those that gather
+/// the next. Both together take what is not processed yet, and not two whole epochs.
 #[derive(Debug, Default)]
 pub struct Spare(Arc<Mutex<Chunks>>);
 
 #[derive(Debug, Default)]
 struct Chunks {
     free: Vec<Chunk>,
-    /// As few there have been since some were given back.
+    /// The fewest free chunks since some were last given back.
     fewest: usize,
 }
 
 impl Clone for Spare {
-    /// What is cloned goes its own way, with nothing to spare.
+    /// A clone shares nothing and has nothing to spare.
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
 impl Spare {
-    /// The same memory.
+    /// A handle to the same memory.
     pub(crate) fn share(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
@@ -136,7 +136,7 @@ impl Spare {
         self.chunks().free.append(emptied);
     }
 
-    /// Gives back to the system what nobody has needed since this was asked last: at the end of each epoch.
+    /// Returns to the system what nobody has needed since the last call, at the end of each epoch.
     pub fn give_back(&self) {
         let mut chunks = self.chunks();
         let needed = chunks.free.len() - chunks.fewest;
@@ -146,7 +146,7 @@ impl Spare {
         drop(given_back);
     }
 
-    /// Bytes that it keeps.
+    /// Unused memory in bytes.
     pub fn bytes(&self) -> usize {
         self.chunks().free.len() * CHUNK_BYTES
     }
@@ -160,11 +160,11 @@ pub(crate) struct PackedSegments {
     len: usize,
     whole: Vec<Segment>,
     marks: Vec<Mark>,
-    /// Where those of one segment begin and end.
+    /// Where the marks of each segment begin and end.
     marked: Vec<[u32; 2]>,
 }
 
-/// As many segments of a group can have marks as there is room for their places.
+/// Segments of a group that can have marks: their index has 24 bits.
 const MARKED_MAX: usize = 1 << 24;
 
 impl PackedSegments {
@@ -208,7 +208,7 @@ impl PackedSegments {
         self.push_packed(spare, || packed);
     }
 
-    /// The same of a usual one that the capture's clock agrees with.
+    /// The same for a usual segment whose time is that of the capture's clock.
     #[inline]
     pub(crate) fn push_usual(&mut self, usual: &Usual<'_>, hash: u32, spare: &Spare) {
         self.push_packed(spare, || Packed {
@@ -240,18 +240,18 @@ impl PackedSegments {
         self.len += 1;
         if let Some(chunk) = self.chunks.last_mut() {
             chunk[place] = packed();
-            // Hundreds of groups take turns: what is written is far away, and whoever writes on waits for it once the store buffer is full.
+            // Hundreds of groups take turns: unfetched, the next slot would stall a full store buffer.
             tcpwhy_ahead::fetch(&chunk[(place + 1) % CHUNK_LEN]);
         }
     }
 
-    /// The one that was put last.
+    /// The last segment pushed.
     fn last_mut(&mut self) -> Option<&mut Packed> {
         let place = self.len.checked_sub(1)? % CHUNK_LEN;
         self.chunks.last_mut().map(|chunk| &mut chunk[place])
     }
 
-    /// Marks the last one, unless it is a SYN, which has no room.
+    /// Marks the last segment, unless it is a SYN, which has no room.
     #[cold]
     pub(crate) fn mark(&mut self, marks: &[Mark]) {
         let place = self.marked.len();
@@ -277,7 +277,7 @@ impl PackedSegments {
         self.chunks.push(spare.take());
     }
 
-    /// Them in pieces of so many, which divides the length of a chunk.
+    /// The segments in pieces of `len`, which divides the length of a chunk.
     #[inline]
     pub(crate) fn pieces(&self, len: usize) -> impl Iterator<Item = Piece<'_>> {
         let left = (0..self.len).step_by(CHUNK_LEN).map(|begin| self.len - begin);
@@ -290,7 +290,7 @@ impl PackedSegments {
         self.len
     }
 
-    /// Bytes that they take.
+    /// Memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.chunks.len() * CHUNK_BYTES
             + self.whole.capacity() * size_of::<Segment>()
@@ -312,7 +312,7 @@ impl PackedSegments {
     }
 }
 
-/// Some segments, one behind the other.
+/// Consecutive segments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'a> {
     packed: &'a [Packed],
@@ -325,7 +325,7 @@ impl Piece<'_> {
         self.packed
     }
 
-    /// Gives one of them as it was, and the capture's clock then.
+    /// Gives a segment as it was, and the capture's clock at that time.
     #[inline]
     pub(crate) fn with<T>(&self, packed: &Packed, on_segment: impl FnOnce(&Segment, Instant) -> T) -> T {
         if packed.has & WHOLE != 0 {
@@ -335,7 +335,7 @@ impl Piece<'_> {
         }
     }
 
-    /// The messages that begin in one of them.
+    /// The messages that begin in a segment.
     #[inline]
     pub(crate) fn marks(&self, packed: &Packed) -> &[Mark] {
         if packed.has & MARKED == 0 {
@@ -348,7 +348,7 @@ impl Piece<'_> {
 }
 
 impl Packed {
-    /// None. Of zeroes alone, so many would be written byte by byte, as valgrind counts (memset's `rep stosb`).
+    /// An empty slot, not all zero: that would be written byte by byte, as valgrind counts (`rep stosb`).
     const EMPTY: Self = Self {
         at: Instant::from_nanos(0),
         packet: 0,
@@ -367,13 +367,13 @@ impl Packed {
         has: STAMPS,
     };
 
-    /// Which of two ends it is from, if it is between these.
+    /// Which of the two ends sent it, if it is between them.
     #[inline]
     pub(crate) fn sender(&self, ends: PackedEnds) -> Option<usize> {
         if self.ends == ends { Some(0) } else { (self.ends == ends.turned()).then_some(1) }
     }
 
-    /// The capture's clock when it passed. What has no time of its own has no stamps either.
+    /// The capture's clock when it passed. A segment kept whole has that in place of its stamps.
     #[inline]
     pub(crate) fn clock(&self) -> Instant {
         if self.has & WHOLE == 0 {

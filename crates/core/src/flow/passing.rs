@@ -12,7 +12,7 @@ pub(crate) struct Sent {
     pub retransmitted: bool,
 }
 
-/// An acknowledgement that passed the capture on its way to the sender.
+/// An ACK that passed the capture on its way to the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct AckSeen {
@@ -22,15 +22,15 @@ pub(crate) struct AckSeen {
     /// First byte beyond the advertised window.
     pub right_edge: Seq,
     pub window: u32,
-    /// Time from the newest segment that it acknowledges to itself, at the capture; none where it acknowledges
-    /// nothing new, or what had arrived before.
+    /// Time at the capture from the newest segment that it acknowledges; none if it acknowledges nothing
+    /// new, or bytes that had arrived before.
     pub rtt: Maybe<Duration>,
-    /// It acknowledges a retransmission, and is timed from the last copy: the time may be longer (Karn).
+    /// It acknowledges a retransmission and is timed from the last one: the true time may be longer (Karn).
     pub repaired: bool,
-    /// Duplicate or selective acknowledgement: something is missing at the receiver.
+    /// Duplicate ACK or SACK: something is missing at the receiver.
     pub signals_loss: bool,
-    /// It is a SYN's, whose window is in bytes (RFC 7323, 2.2).
+    /// It has SYN set: its window is not scaled (RFC 7323, 2.2).
     pub unscaled: bool,
-    /// It acknowledges all that has passed the capture.
+    /// It acknowledges everything that has passed the capture.
     pub whole: bool,
 }

@@ -1,26 +1,28 @@
-//! What do all connections between two hosts know together about the path between them?
+//! What do all connections between two hosts together know about the path between them?
 //!
-//! The smallest round trip that any of them saw, and the queue that any of them saw last: a connection that is opened into a
-//! queue that stands knows no shorter path of its own, and sees nothing vary.
+//! The smallest round trip that any of them saw, and the queue that any of them saw last: a connection that
+//! opens into a standing queue has seen no shorter path itself, and sees nothing vary.
 
 use tcpwhy_wire::{Duration, Instant};
 
-/// A queue that was seen this long ago may be gone.
+/// A queue seen longer ago than this may be gone.
 const LASTS: Duration = Duration::from_secs(1);
-/// How often a connection tells and asks.
+/// How often a connection shares what it knows and asks the others.
 const NEWS_AFTER: Duration = Duration::from_millis(50);
 
-/// The path between the capture and client and server.
+/// The paths from the capture to the client and to the server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PathMemory {
-    /// Smallest round trip, of any connection and of those whose handshake shows it; [`Duration::MAX`] where nobody knows one.
+    /// Smallest round trip of any connection, and of those whose handshake shows it; [`Duration::MAX`] if
+    /// unknown.
     min: [Duration; 2],
     shown: [Duration; 2],
-    /// By how much the last packet that waited was later than the fastest of its connection, and when; [`Instant::MIN`] before any has.
+    /// When a packet last waited, and how much later it was than the fastest of its connection;
+    /// [`Instant::MIN`] if none has.
     queued: [(Instant, Duration); 2],
-    /// Where the server has accepted connections, the last one first; 0 where there are fewer.
+    /// Ports at which the server has accepted connections, the latest first; 0 where there are fewer.
     ports: [u16; 4],
-    /// When this was shared last, likewise, and whether it should be again.
+    /// When this was last shared, likewise, and whether to share it again.
     shared: Instant,
     pub news: bool,
 }
@@ -40,7 +42,7 @@ impl PathMemory {
         Some(self.min[end]).filter(|min| *min < Duration::MAX)
     }
 
-    /// The smallest that a handshake has shown.
+    /// The smallest round trip that a handshake has shown.
     pub(crate) fn shown(&self, end: usize) -> Option<Duration> {
         Some(self.shown[end]).filter(|shown| *shown < Duration::MAX)
     }
@@ -69,22 +71,22 @@ impl PathMemory {
         }
     }
 
-    /// A connection knows no shorter path than `least`: others who know one that is shorter by `much` are to be asked, unless they
-    /// were just now.
+    /// A connection's own smallest round trip is `least`. If another connection knows one that is shorter by
+    /// `much`, it asks the others, unless it just has.
     #[inline]
     pub(crate) fn on_least(&mut self, end: usize, now: Instant, least: Duration, much: Duration) {
-        // Nothing is longer than the longest time, which stands for none.
+        // Nothing is longer than the longest time, which stands for an unknown minimum.
         let longer = least - self.min[end] >= much;
         self.news |= longer && self.is_old(now);
     }
 
-    /// Whether there was a queue of about this length lately.
+    /// Whether a queue at least half this long was seen lately.
     pub(crate) fn stood(&self, end: usize, now: Instant, queued: Duration) -> bool {
         let (at, seen) = self.queued[end];
         now - at <= LASTS && seen >= queued.divided_by(2)
     }
 
-    /// The same about `at`, which may be some time ago.
+    /// The same around `at`, which may be some time ago.
     pub(crate) fn stood_about(&self, end: usize, at: Instant, queued: Duration) -> bool {
         let (seen_at, seen) = self.queued[end];
         (at - seen_at).max(seen_at - at) <= LASTS && seen >= queued.divided_by(2)
@@ -103,7 +105,8 @@ impl PathMemory {
         now - self.shared >= NEWS_AFTER
     }
 
-    /// Takes in what a connection knows at `now` that tells of these round trips, which a handshake has `shown` or not, and gives it what the others do.
+    /// Takes in the round trips that a connection has been `told` by `now`, and whether a handshake has
+    /// `shown` them; gives it what the others know.
     #[inline]
     pub(crate) fn share(
         &mut self,
@@ -127,7 +130,7 @@ impl PathMemory {
     }
 }
 
-/// Of two queues the longer one, while it is not long ago.
+/// The longer of two queues, unless it is too old.
 fn longer(a: (Instant, Duration), b: (Instant, Duration)) -> (Instant, Duration) {
     let (early, late) = if a.0 <= b.0 { (a, b) } else { (b, a) };
     if early.1 > late.1 && late.0 - early.0 < LASTS.divided_by(2) { early } else { late }

@@ -1,7 +1,7 @@
-//! What do few directions show of themselves?
+//! Which state do only a few directions have?
 //!
-//! Flights, losses, readers that pause and a handshake that is not in the capture have memory of their own: a direction of questions
-//! and answers in one segment each takes a word for all of it.
+//! Flights, losses, readers that pause and a handshake missing from the capture have memory of their own: a
+//! direction of requests and replies in one segment each spends a single word on all of it.
 
 use std::ops::Deref;
 
@@ -13,30 +13,30 @@ use crate::estimate::stamp_pacing::Pace;
 use crate::estimate::window_scale::ScaleBounds;
 use crate::flow::holes::Holes;
 
-/// What is kept of those that show any of it.
+/// The state of a direction that has any of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Shown {
-    /// What is at the bottleneck behind the capture.
+    /// The bottleneck beyond the capture.
     pub link: Link,
     pub pace: Pace,
     pub cadence: Cadence,
     pub holes: Holes,
-    /// By how much the peer's windows are scaled, where no handshake says that.
+    /// The scale of the peer's windows, where no handshake gives it.
     pub scale_bounds: ScaleBounds,
-    /// When the last SACK or duplicate acknowledgement passed.
+    /// When the last SACK or duplicate ACK passed.
     pub sack_or_dupack_at: Instant,
-    /// Where what had arrived then began, if that was one row behind one hole.
+    /// Where the only block that it reported as arrived begins, beyond the only hole.
     pub hole_until: Option<Seq>,
-    /// When it last showed that its peer's application reads with pauses: a window update or an acknowledgement of several segments passed
-    /// some time after these.
+    /// When this direction's peer last showed that its application pauses in reading: a window update, or an
+    /// ACK of several segments, passed some time after these.
     pub reader_paused_at: Instant,
     /// When its peer last acknowledged bytes of a hole.
     pub unseen_acked_at: Instant,
-    /// Times of what was sent before this byte are not to be measured with: the capture's clock stepped.
+    /// Nothing sent before this byte can be timed: the capture's clock stepped.
     pub untimed_until: Option<Seq>,
 }
 
-/// Nothing of it has been seen.
+/// None of it has been seen.
 static NONE: Shown = Shown {
     link: Link::NONE,
     pace: Pace::NONE,
@@ -50,7 +50,7 @@ static NONE: Shown = Shown {
     untimed_until: None,
 };
 
-/// That, or the little that it takes where there is none.
+/// That state, or one word if there is none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unusual(Option<Box<Shown>>);
 
@@ -63,7 +63,7 @@ impl Deref for Unusual {
     }
 }
 
-/// By what is known: a box that nothing was put into is none.
+/// Compared by content: a box that holds nothing equals no box.
 impl PartialEq for Unusual {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
@@ -71,19 +71,19 @@ impl PartialEq for Unusual {
 }
 
 impl Unusual {
-    /// To put something into it.
+    /// For writing: allocates if there is none.
     #[inline]
     pub(crate) fn shown(&mut self) -> &mut Shown {
         self.0.get_or_insert_with(begun)
     }
 
-    /// To take something out, where there is anything.
+    /// For taking something out, if there is any.
     #[inline]
     pub(crate) fn known(&mut self) -> Option<&mut Shown> {
         self.0.as_deref_mut()
     }
 
-    /// Whether none of it was ever seen.
+    /// Whether there is none.
     #[inline]
     pub(crate) fn is_none(&self) -> bool {
         self.0.is_none()
@@ -95,7 +95,7 @@ impl Unusual {
         self.0.as_ref().map_or(Duration::ZERO, |shown| shown.link.busy_from(at))
     }
 
-    /// Whether nothing is missing, untimed or sent again.
+    /// Whether nothing is missing, untimed or retransmitted.
     #[inline]
     pub(crate) fn is_whole(&self) -> bool {
         self.0.as_ref().is_none_or(|shown| {
@@ -103,7 +103,7 @@ impl Unusual {
         })
     }
 
-    /// Bytes that it takes besides its own.
+    /// Heap memory in bytes.
     #[inline]
     pub(crate) fn heap(&self) -> usize {
         self.0.as_ref().map_or(0, |shown| size_of::<Shown>() + shown.holes.heap())

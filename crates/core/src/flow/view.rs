@@ -1,38 +1,39 @@
-//! What did a sender know when it sent: what was acknowledged, how far the window reached, what last released it?
+//! What did a sender know when it sent: what was acknowledged, how far the window reached, what last
+//! released it?
 //!
-//! Four kinds of acknowledgement are asked for that may have clocked a segment out. In most connections one is the latest
-//! of three of them, so that it is kept once, next to the rest; where they differ, the older ones have memory of their own.
+//! Rules ask for four kinds of ACK that may have clocked a segment out. In most connections the latest ACK
+//! is three of them and is kept once, in place; where they differ, the older ones have memory of their own.
 
 use tcpwhy_wire::{Duration, Instant, Seq};
 
 use crate::estimate::maybe::Maybe;
 use crate::flow::segment_class::LastData;
 
-/// The acknowledgement that clocked a segment out, or could have: at that moment something stopped holding the sender back.
+/// The ACK that clocked a segment out, or could have: it ended something that held the sender back.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ClockingAck {
-    /// When a segment that waited for it passes the capture at the earliest.
+    /// The earliest time at which a segment that waited for it passes the capture.
     pub earliest_departure: Instant,
-    /// Of the acknowledgement.
+    /// Of the ACK.
     pub packet: u64,
     pub rtt: Maybe<Duration>,
-    /// It acknowledges a retransmission, and is timed from the last copy: the time may be longer (Karn).
+    /// It acknowledges a retransmission and is timed from the last one: the true time may be longer (Karn).
     pub repaired: bool,
-    /// It acknowledges all that had passed the capture before it.
+    /// It acknowledges everything that had passed the capture before it.
     pub whole: bool,
-    /// Bytes in flight until then.
+    /// Bytes in flight before it.
     pub flight: u32,
-    /// Window advertised until then.
+    /// Window advertised before it.
     pub window: u32,
-    /// The largest window advertised until then.
+    /// The largest window advertised before it.
     pub window_peak: u32,
-    /// Bytes that still fitted the window until then.
+    /// Bytes that still fitted the window before it.
     pub room: i32,
-    /// Bytes in flight from then on.
+    /// Bytes in flight after it.
     pub left: u32,
 }
 
-/// Where such an acknowledgement is kept.
+/// Where such an ACK is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     #[default]
@@ -52,21 +53,21 @@ struct Older {
 /// What the sender knew.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct View {
-    /// What its sender has been acknowledged, as far as that can have reached it (RFC 9293, 3.3.1).
+    /// What the sender knows to be acknowledged, as far as ACKs can have reached it (RFC 9293, 3.3.1).
     pub snd_una: Option<Seq>,
-    /// Of the send window: SND.UNA + SND.WND (RFC 9293, 3.3.1).
+    /// Right edge of the send window: SND.UNA + SND.WND (RFC 9293, 3.3.1).
     pub right_edge: Option<Seq>,
-    /// The ones before it, the newest first, and the first one wherever there are fewer.
+    /// The right edges before it, the newest first; the first one fills the rest.
     right_edges_before: [Seq; 4],
-    /// There is any.
+    /// Whether `right_edges_before` holds any.
     has_moved: bool,
     pub window: u32,
     pub window_peak: u32,
-    /// The window is a SYN's.
+    /// The window is from a segment with SYN.
     pub unscaled: bool,
-    /// When the first acknowledgement came since the sender sent last.
+    /// When the first ACK reached the sender since it last sent.
     pub unanswered_since: Maybe<Instant>,
-    /// The last acknowledgement that signals a loss.
+    /// The last ACK that signals a loss.
     pub loss_signal: Maybe<Instant>,
     latest: Option<ClockingAck>,
     small_acked: Place,
@@ -75,13 +76,13 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// The last acknowledgement of new data.
+    /// The last ACK of new data.
     #[inline]
     pub(crate) fn clocking_ack(&self) -> Option<ClockingAck> {
         self.latest
     }
 
-    /// The acknowledgement after which no small segment was outstanding (Minshall's form of Nagle).
+    /// The ACK after which no small segment was outstanding (Minshall's form of Nagle).
     #[inline]
     pub(crate) fn small_acked(&self) -> Option<ClockingAck> {
         match self.small_acked {
@@ -91,7 +92,7 @@ impl View {
         }
     }
 
-    /// The acknowledgement after which nothing was outstanding.
+    /// The ACK after which nothing was outstanding.
     #[inline]
     pub(crate) fn all_acked(&self) -> Option<ClockingAck> {
         match self.all_acked {
@@ -101,26 +102,26 @@ impl View {
         }
     }
 
-    /// The acknowledgement that opened a window too small for the next segment.
+    /// The ACK that opened a window which had been too small for the next segment.
     #[inline]
     pub(crate) fn window_opened(&self) -> Option<ClockingAck> {
         self.older.as_ref()?.window_opened
     }
 
-    /// Whether its sender had no room at all before that.
+    /// Whether the sender had no room at all before that.
     #[inline]
     pub(crate) fn had_no_room(&self) -> bool {
         self.older.as_ref().is_some_and(|older| older.window_opened.is_some_and(|opened| opened.room <= 0))
     }
 
-    /// Whether the window cut a segment that ends here. Which acknowledgement was the last that its sender had is not known
-    /// exactly.
+    /// Whether the window cut off a segment that ends here. Which ACK the sender had last is not known
+    /// exactly, so earlier right edges count too.
     #[inline]
     pub(crate) fn cuts(&self, end: Seq) -> bool {
         self.right_edge == Some(end) || self.has_moved && self.right_edges_before.contains(&end)
     }
 
-    /// The window reaches so far now.
+    /// The window now reaches up to `right_edge`.
     #[inline]
     pub(crate) fn reach(&mut self, right_edge: Seq) {
         if let Some(before) = self.right_edge {
@@ -135,26 +136,27 @@ impl View {
         self.right_edge = Some(right_edge);
     }
 
-    /// Whether a window that opens had held its sender since `last`, with so much `room`: for no segment, or for one but not for two, with
-    /// more to send, if nothing else did (tcp_tso_should_defer, net/ipv4/tcp_output.c).
+    /// Whether the window had held its sender since `last`: there was `room` for no segment, or for one but
+    /// not two, with more to send, if no opening of the window counts since then (tcp_tso_should_defer,
+    /// net/ipv4/tcp_output.c).
     #[inline]
     pub(crate) fn had_too_little(&self, room: i32, last: Option<&LastData>, mss: u32) -> bool {
         let room = i64::from(room);
         room < 2 * i64::from(mss) && (room < i64::from(mss) || !self.opened_since(last))
     }
 
-    /// A window opened that had held its sender.
+    /// An ACK opened a window that had held the sender.
     #[inline(never)]
     pub(crate) fn open_window(&mut self, ack: ClockingAck) {
         self.older.get_or_insert_default().window_opened = Some(ack);
     }
 
-    /// Whether an acknowledgement that opened it counts for what is sent behind `last`.
+    /// Whether a window opened after `last` was sent.
     fn opened_since(&self, last: Option<&LastData>) -> bool {
         self.window_opened().zip(last).is_some_and(|(opened, last)| opened.earliest_departure > last.at)
     }
 
-    /// Windows so far were taken for this many powers of two larger than they are.
+    /// The windows so far are smaller than they were taken for by this many powers of two.
     pub(crate) fn shrink_windows(&mut self, powers: u8) {
         if self.unscaled {
             return;
@@ -164,13 +166,13 @@ impl View {
         self.right_edge = self.snd_una.map(|snd_una| snd_una + self.window);
     }
 
-    /// Whether the latest one, once there is another, is nothing any more that it was besides.
+    /// Whether a newer ACK can replace the latest one, which then is needed in no other role.
     #[inline]
     pub(crate) fn may_advance(&self, small_acked: bool, all_acked: bool) -> bool {
         (self.small_acked != Place::Latest || small_acked) && (self.all_acked != Place::Latest || all_acked)
     }
 
-    /// [`Self::advance`] in that case: where it is to be kept.
+    /// [`Self::advance`] in that case: returns where to keep the ACK.
     #[inline]
     pub(crate) fn latest_is(&mut self, small_acked: bool, all_acked: bool) -> &mut Option<ClockingAck> {
         if small_acked {
@@ -182,7 +184,7 @@ impl View {
         &mut self.latest
     }
 
-    /// Takes an acknowledgement of new data, and which of the others it is as well.
+    /// Takes an ACK of new data, and the other roles that it has.
     #[inline]
     pub(crate) fn advance(&mut self, ack: impl FnOnce() -> ClockingAck, small_acked: bool, all_acked: bool) {
         if !self.may_advance(small_acked, all_acked) {
@@ -198,7 +200,7 @@ impl View {
         self.unanswered_since.set_first(latest.earliest_departure);
     }
 
-    /// The latest one is no longer the one that it was besides.
+    /// Keeps the latest ACK in the roles that the next one does not take over.
     #[inline(never)]
     fn keep_latest(&mut self, small_acked: bool, all_acked: bool) {
         if self.small_acked == Place::Latest && !small_acked {

@@ -1,4 +1,4 @@
-//! What do a sender's stamps say of the capture's clock? See `estimate/stamp_jump.rs`.
+//! What do a sender's stamps say about the capture's clock? See `estimate/stamp_jump.rs`.
 
 use tcpwhy_wire::{Duration, Instant};
 
@@ -8,17 +8,17 @@ use crate::estimate::stamp_drift::Drift;
 use crate::estimate::stamp_jump::{JUMP_MIN, Jump};
 
 impl StampClock {
-    /// The capture's clock stepped: when the present stamp came first is no longer known.
+    /// The capture's clock stepped: it is no longer known when the present stamp first came.
     pub(crate) fn interrupt(&mut self) {
         (self.stamp, self.stamp_since) = (0, Maybe::NONE);
     }
 
-    /// Whether no packet has had a stamp as young as this one.
+    /// Whether no packet has had a stamp as late as this one.
     pub(crate) fn is_unseen(&self, val: u32) -> bool {
         self.stamp_since.is_some() && self.is_newer(val)
     }
 
-    /// Takes note of a silence before this packet that the two clocks do not agree on, once this one's rate is known.
+    /// Keeps a silence before this packet on which the two clocks disagree, once this one's rate is known.
     #[inline]
     pub(super) fn note_jump(&mut self, at: Instant, val: u32) {
         if self.tick > Duration::ZERO {
@@ -33,7 +33,8 @@ impl StampClock {
         }
     }
 
-    /// The silence before this packet, where the capture's clock says so much more or less of it than this one that no rate which is a little off does.
+    /// The silence before this packet, if the capture's clock says so much more or less of it than this one
+    /// that a slightly wrong rate does not explain it.
     fn jumped(&self, at: Instant, val: u32) -> Option<Jump> {
         let expected = self.expected(val)?;
         if at.max(expected) - self.last < CALM_AFTER {
@@ -53,7 +54,8 @@ impl StampClock {
         })
     }
 
-    /// When a packet with this stamp passes, a tick more or less, if nothing holds it and the capture's clock is not set.
+    /// When a packet with this stamp should pass, to within a tick, if nothing holds it up and the capture's
+    /// clock is not set.
     pub(crate) fn expected(&self, val: u32) -> Option<Instant> {
         let known = !self.unknown && self.tick > Duration::ZERO;
         let (stamp, since) = self.stamp().filter(|_| known)?;
@@ -61,12 +63,13 @@ impl StampClock {
         (ticks >= 0).then(|| since + self.tick.times(ticks))
     }
 
-    /// What the last silence says of the capture's clock.
+    /// What the last silence says about the capture's clock.
     pub(crate) fn jump(&self) -> Option<Jump> {
         self.jump.as_deref().copied()
     }
 
-    /// The capture's clock was set, on or back, at a moment before the last packet: what was known counts from then.
+    /// The capture's clock was set, forward or back, at a moment before the last packet: adjusts what was
+    /// known.
     pub(crate) fn on_set(&mut self, set_at: Instant, by: Duration) {
         self.first_at = self.first_at.get().map(|first_at| first_at + by).into();
         let agreed = self.agreed().filter(|(at, _)| *at < set_at);
@@ -77,7 +80,7 @@ impl StampClock {
         (self.drift, self.jump, self.unknown) = (Drift::default(), None, false);
         self.difference -= by;
         if !by.is_positive() {
-            self.smallest = [self.difference.at_least_zero(), Duration::MAX]; // what came since had seemed the fastest
+            self.smallest = [self.difference.at_least_zero(), Duration::MAX]; // since then: seemed the fastest
         }
     }
 }

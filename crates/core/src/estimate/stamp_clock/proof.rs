@@ -1,34 +1,39 @@
-//! How sure is it that a packet was late, and not its sender's clock slow? See `estimate/stamp_clock.rs`.
+//! How certain is it that a packet was late, and not its sender's clock slow? See `estimate/stamp_clock.rs`.
 
 use tcpwhy_wire::{Duration, Instant};
 
 use super::{CALM_AFTER, StampClock, TICK_LONGEST_TODAY, TICK_USEC, TICKS};
 
-/// By how many hundredths a clock's true rate is off the one that it seems to have: 5 ms (HZ=200) for 4, or 1.29 ms (macOS counts
-/// late while it is busy).
+/// Hundredths by which a clock's true rate may be off the apparent one: 5 ms (HZ=200) for 4, or 1.29 ms
+/// (macOS counts late while it is busy).
 const OFF_MAX: i128 = 30;
-/// ... and of a clock with the longest ticks of today, one part in so many. See `TICKS`.
+/// ... and for a clock with the longest ticks of today, one part in this many. See `TICKS`.
 const OFF_LONGEST: i64 = 8;
-/// A packet is as punctual as another one by a tick that fits what lies between them within one part in so many. Source: none written down.
+/// Two packets are equally punctual under a tick that explains the time between them within one part in this
+/// many. Source: none written down.
 const PUNCTUAL_SHARE: i64 = 16;
-/// A silence longer than this, and than the rate was seen to hold before, shows nothing: a host may have slept.
+/// A silence longer than this, and than the rate was seen to hold before, proves nothing: a host may have
+/// slept.
 const UNPROVEN_MAX: Duration = Duration::from_secs(1);
-/// So short a time shows no rate: eight ticks of 4 or 10 ms pass within it where the first packet was late.
+/// So short a time shows no rate: if the first packet was late, eight ticks of 4 or 10 ms pass within it.
 const RATE_FROM: Duration = Duration::from_millis(12);
-/// All packets so far having taken half as long again as their stamps say, a clock ticks no more slowly than it seems to. See `TICKS`.
+/// If all packets so far took at most half as long again as their stamps say, the clock ticks no more slowly
+/// than it seems to. See `TICKS`.
 const SLOWER: i64 = 3;
 
 impl StampClock {
-    /// Whether a packet at `at` was so `late` beyond doubt: for no longer than the rate was seen to hold.
+    /// Whether a packet at `at` was this `late` beyond doubt: within as much time as the rate was seen to
+    /// hold.
     pub(crate) fn proves(&self, late: Duration, at: Instant) -> bool {
         let Some((held, since, _)) = self.held(at) else { return false };
         let longest = if self.is_rated() { UNPROVEN_MAX } else { CALM_AFTER };
         (since <= held || since <= longest) && self.is_beyond_rate(late, at)
     }
 
-    /// Whether a packet at `at` was so `late` unless its sender's clock stood still. Since the last one that was not late, a rate that is a
-    /// little off grows the difference as well: by as much as that one shows at most. Where it is off by more than a tick, what is compared with,
-    /// which may be older, was smaller by some of that as well.
+    /// Whether a packet at `at` was this `late` unless its sender's clock stood still. Since the last packet
+    /// that was not late, a slightly wrong rate makes the difference grow too, by at most what that packet
+    /// shows. If it is off by more than a tick, the difference compared with, which may be older, was
+    /// smaller by some of that as well.
     pub(crate) fn is_beyond_rate(&self, late: Duration, at: Instant) -> bool {
         let Some((held, since, off)) = self.held(at) else { return false };
         let [held, since] = [held, since].map(|time| i128::from(time.as_nanos()));
@@ -39,12 +44,13 @@ impl StampClock {
         late > (since * off / held.max(1)).min(since * OFF_MAX / 100)
     }
 
-    /// Whether no longer tick makes so `late` a packet at `at` punctual: that is three times as long at least as one of a millisecond.
+    /// Whether no longer tick makes a packet at `at` punctual that is this `late`: one is at least three
+    /// times a millisecond.
     pub(crate) fn ticks_no_slower(&self, late: Duration, at: Instant) -> bool {
         self.first().is_some_and(|(_, first_at)| late.times(SLOWER) <= at - first_at)
     }
 
-    /// For how long the rate was seen to hold, how long before `at`, and how far it was off then.
+    /// How long the rate was seen to hold, how long before `at` that was, and how far it was off then.
     #[inline]
     fn held(&self, at: Instant) -> Option<(Duration, Duration, Duration)> {
         let (_, first_at) = self.first().filter(|_| !self.unknown)?;
@@ -52,8 +58,8 @@ impl StampClock {
         Some((agreed_at - first_at, at - agreed_at, off))
     }
 
-    /// How long before the packet that has just passed, at `at`, the one before it with another stamp was sent; nothing where one had the
-    /// same. A tick more or less.
+    /// How long before the packet that has just passed, at `at`, the previous one with another stamp was
+    /// sent, to within a tick; zero if an earlier packet had the same stamp.
     pub(crate) fn since_before(&self, at: Instant) -> Option<Duration> {
         let known = !self.unknown && self.tick > Duration::ZERO;
         let (stamp, since) = self.stamp().filter(|_| known)?;
@@ -61,13 +67,14 @@ impl StampClock {
         Some(self.tick.times(ticks.max(0)))
     }
 
-    /// When the first packet with the stamp before the present one passed.
+    /// When the first packet with the previous stamp passed.
     pub(crate) fn passed_before(&self) -> Option<Instant> {
         self.stamp().map(|_| self.before.1)
     }
 
-    /// By how much the first packet with the present stamp was longer on its way than the first one with the stamp before that, if this passed behind
-    /// `since`; nothing where another rate explains that. It needs no packet that was on time.
+    /// How much longer the first packet with the present stamp took than the first one with the previous
+    /// stamp, if that one passed after `since`; none if another rate explains it. It needs no packet that
+    /// was on time.
     pub(crate) fn later_than_before(&self, since: Instant) -> Option<Duration> {
         let known = !self.unknown && self.tick > Duration::ZERO;
         let ((stamp, at), (before, before_at)) = (self.stamp().filter(|_| known)?, self.before);
@@ -77,13 +84,13 @@ impl StampClock {
         }
         let apart = at - before_at;
         let late = apart - self.tick.times(ticks + 1);
-        // Between ticks of 10 ms and those of 100 there are none.
+        // There are no ticks between 10 ms and 100 ms.
         let off = if self.tick == TICK_LONGEST_TODAY {
             apart.divided_by(OFF_LONGEST)
         } else {
             Duration::from_nanos(apart.as_nanos() / 100 * OFF_MAX as i64)
         };
-        // A first packet that was late makes ticks look shorter than they are.
+        // A late first packet makes ticks look shorter than they are.
         let punctual = |tick: &Duration| {
             let off = apart - tick.times(ticks);
             *tick > self.tick && off.max(-off) <= *tick + apart.divided_by(PUNCTUAL_SHARE)
@@ -91,8 +98,8 @@ impl StampClock {
         (late > off && !TICKS.iter().any(punctual)).then_some(late)
     }
 
-    /// Whether a packet at `at` that bears this stamp would have left within a tick of one before it, although a whole round trip of `rtt` lies between
-    /// the two: longer than any clock of today ticks.
+    /// Whether a packet at `at` with this stamp would have left within a tick of one before it, although a
+    /// whole round trip of `rtt` lies between the two, which is longer than any tick of today.
     pub(crate) fn is_stale(&self, stamp: u32, at: Instant, rtt: Duration) -> bool {
         let since =
             self.stamp().filter(|(present, _)| *present == stamp && !self.unknown).map(|(_, since)| since);
@@ -116,7 +123,7 @@ impl StampClock {
         self.tick
     }
 
-    /// Whether its rate was seen to hold for long enough to tell a late packet from another rate.
+    /// Whether its rate was seen to hold long enough to tell a late packet from another rate.
     pub(crate) fn is_rated(&self) -> bool {
         let held =
             self.agreed().zip(self.first()).map_or(Duration::ZERO, |((at, _), (_, first_at))| at - first_at);
@@ -128,8 +135,9 @@ impl StampClock {
 mod tests {
     use super::*;
 
-    /// Frames 3 to 49 of a small web server's, whose ticks of 10 ms lose one in a thousand: since the last packets that were not late it has lost
-    /// nearly all that the last one is late by, and what that is compared with came 20 s before.
+    /// Frames 3 to 49 of a small web server whose ticks of 10 ms lose one in a thousand: since the last
+    /// packets that were not late its clock has lost nearly all that the last one is late by, and the packet
+    /// compared with came 20 s before.
     #[test]
     fn what_a_clock_has_lost_since_the_fastest_packet_proves_nothing() {
         let sent = [

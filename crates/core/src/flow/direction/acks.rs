@@ -1,7 +1,8 @@
-//! What does an acknowledgement change when it passes the capture, and what when it reaches the sender?
+//! What does an ACK change when it passes the capture, and what when it reaches the sender?
 //!
-//! When it passes, the segments that it covers leave the queue, and show how far away the peer is and how fast the link. What the
-//! sender knew is told by what had reached it: until then an acknowledgement is in transit ([`Flow::learn`]).
+//! When it passes, the segments that it covers leave the queue, and show how far away the peer is and how
+//! fast the link. What the sender knew changes only when the ACK reaches it: until then the ACK is in
+//! transit ([`Flow::learn`]).
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
@@ -12,10 +13,10 @@ use crate::flow::passing::{AckSeen, Sent};
 use crate::flow::view::ClockingAck;
 use crate::words::limits::{HOST_VARIATION, UNREAD_MIN};
 
-/// Acknowledgements of the same bytes that are looked at.
+/// Latest ACKs in transit that are looked at.
 const ALL_ACKED_MAX: usize = 64;
 
-/// The segments that an acknowledgement is the first to cover.
+/// The segments that an ACK is the first to cover.
 #[derive(Clone, Copy, Debug, Default)]
 struct Covered {
     bytes: u32,
@@ -23,23 +24,23 @@ struct Covered {
     segments: u32,
     oldest: Option<Instant>,
     newest_at: Option<Instant>,
-    /// From the last of them to the acknowledgement, where that tells a round trip.
+    /// From the last of them to the ACK, if that is a round trip.
     rtt: Option<Duration>,
-    /// The last of them was sent again.
+    /// The last of them was retransmitted.
     repaired: bool,
-    /// From the first of them to the acknowledgement, where that had waited for it alone.
+    /// From the end of the hole that it fills to the ACK, if the ACK had waited for that alone.
     filled_since: Option<Duration>,
 }
 
 impl Covered {
-    /// The round trip that shows, and whether a copy may have been acknowledged.
+    /// The round trip that it shows, and whether a retransmission may have been acknowledged.
     #[inline]
     fn round_trip(self) -> (Option<Duration>, bool) {
         if self.filled_since.is_some() { (self.filled_since, false) } else { (self.rtt, self.repaired) }
     }
 }
 
-/// Where what an acknowledgement says has arrived behind one hole begins.
+/// Where the only SACK block above the ACK begins, if there is just one.
 #[cold]
 fn only_hole_until(ack: &Segment) -> Option<Seq> {
     let mut beyond = ack.options.sack().iter().filter(|block| block.end.after(ack.ack));
@@ -47,16 +48,16 @@ fn only_hole_until(ack: &Segment) -> Option<Seq> {
     first.filter(|_| beyond.next().is_none()).map(|block| block.start)
 }
 
-/// How much sooner than a round trip to its sender an acknowledgement counts as known there: an estimate of that may be slightly too
-/// long, and none is missed for that.
+/// How long after it passes the capture an ACK counts as known to the sender: a little less than the round
+/// trip, since an estimate of that may be slightly too long, and no ACK is missed for that.
 #[inline]
 fn early_by(rtt_to_sender: Duration) -> Duration {
     (rtt_to_sender - rtt_to_sender.divided_by(16) - HOST_VARIATION).at_least_zero()
 }
 
 impl Flow {
-    /// Lets every acknowledgement take effect that the sender can have had when a segment of its passed at `now`.
-    /// `rtt_to_sender` is the round trip between the capture and the sender.
+    /// Applies every ACK that the sender can have had when a segment of its passed at `now`. `rtt_to_sender`
+    /// is the round trip between the capture and the sender.
     pub(crate) fn learn(&mut self, now: Instant, rtt_to_sender: Duration, mss: u32) {
         if self.in_transit.is_empty() {
             return;
@@ -67,7 +68,7 @@ impl Flow {
         }
     }
 
-    /// The same where at most one acknowledgement is in transit, as nearly always: it takes effect where it stands.
+    /// The same where at most one ACK is in transit, the usual case: it is applied in place.
     #[inline(never)]
     pub(crate) fn learn_usual(&mut self, now: Instant, rtt_to_sender: Duration, mss: u32) {
         let view = &mut self.view;
@@ -108,14 +109,14 @@ impl Flow {
     }
 
     fn take_effect(&mut self, ack: &AckSeen, rtt_to_sender: Duration, mss: u32) {
-        // Where the capture starts later than the connection, what it saw first was not acknowledged before.
+        // If the capture starts after the connection, what it saw first was not acknowledged before.
         let snd_una_before = self.view.snd_una.or(self.first).unwrap_or(ack.ack);
         let flight = self.flight();
         let view = &mut self.view;
         let room = view.right_edge.zip(self.snd_nxt).map_or(i32::MAX, |(right_edge, nxt)| right_edge - nxt);
         let left = self.snd_nxt.map_or(0, |nxt| (nxt - ack.ack).max(0) as u32);
         let (window, window_peak) = (view.window, view.window_peak);
-        // It is put together where it is kept.
+        // Built where it is kept.
         let clocking = || ClockingAck {
             earliest_departure: ack.at + rtt_to_sender,
             packet: ack.packet,
@@ -148,8 +149,8 @@ impl Flow {
         }
     }
 
-    /// The peer, `rtt_to_receiver` away as far as that is known, acknowledged data of this direction. Returns the round trip that
-    /// it shows between the capture and the peer, where it shows one.
+    /// The peer acknowledged data of this direction. Returns the round trip between the capture and the
+    /// peer, if this ACK shows one; `rtt_to_receiver` is what is known of it so far.
     pub(crate) fn on_ack(
         &mut self,
         ack: &Segment,
@@ -163,7 +164,7 @@ impl Flow {
         }
     }
 
-    /// The same of any but a handshake's.
+    /// The same of any ACK but a handshake's.
     fn on_later_ack(
         &mut self,
         ack: &Segment,
@@ -182,7 +183,7 @@ impl Flow {
             self.sack_pending = false;
             return None; // as on each segment of a burst
         }
-        // What was behind a hole had arrived before, and is acknowledged when the hole is filled.
+        // Bytes beyond a hole had arrived before, and are acknowledged when the hole is filled.
         let beyond = ack.options.sack().iter().any(|block| block.end.after(ack.ack));
         let filled = std::mem::replace(&mut self.sack_pending, beyond) || beyond;
         let covered = if advanced { self.take_covered(ack, beyond, filled, mss) } else { Covered::default() };
@@ -201,7 +202,7 @@ impl Flow {
             return None;
         }
         if sacked || duplicate {
-            self.acknowledgements.interrupt(); // what it will jump by later did not arrive at once
+            self.acknowledgements.interrupt(); // its later jump covers bytes that did not arrive at once
             let shown = self.unusual.shown();
             (shown.sack_or_dupack_at, shown.hole_until) = (ack.at, only_hole_until(ack));
             let sacked = self.passed_or_lost(ack);
@@ -226,8 +227,9 @@ impl Flow {
         rtt.filter(|_| !repaired)
     }
 
-    /// How long before it the last was sent of what an acknowledgement waited for, which was missing in front of what had arrived, if that was never sent again: it
-    /// was acknowledged as soon as it came (RFC 5681, 4.2), and no copy of it can have been (Karn; tcp_clean_rtx_queue, net/ipv4/tcp_input.c, Linux 6.12).
+    /// Time from the last missing segment to the ACK of the only hole, if nothing of it was retransmitted:
+    /// it was acknowledged as soon as it came (RFC 5681, 4.2), and not from a retransmission (Karn;
+    /// tcp_clean_rtx_queue, net/ipv4/tcp_input.c, Linux 6.12).
     #[cold]
     #[inline(never)]
     fn filled_since(&self, ack: &Segment) -> Option<Duration> {
@@ -240,7 +242,7 @@ impl Flow {
         (filled && once && timed && !again).then(|| (ack.at - missing.at).at_least_zero())
     }
 
-    /// What alone was sent, if this is the first acknowledgement, and says nothing else: a handshake's.
+    /// The only segment sent, if this is the first ACK and says nothing else: a handshake's.
     #[inline]
     fn take_first_acknowledged(&mut self, ack: &Segment) -> Option<Sent> {
         let first = self.highest_ack.is_none() && ack.payload_len == 0 && ack.options.sack().is_empty();
@@ -288,8 +290,8 @@ impl Flow {
         (!repaired).then_some(rtt)
     }
 
-    /// The segments that are acknowledged for the first time leave the queue. `filled` where some of their bytes may have arrived
-    /// before, behind a hole; `beyond` where some still lie there.
+    /// Removes the segments that are acknowledged for the first time. If `filled`, some of their bytes may
+    /// have arrived before, beyond a hole; if `beyond`, some still lie there.
     fn take_covered(&mut self, ack: &Segment, beyond: bool, filled: bool, mss: u32) -> Covered {
         let filled_since = if filled { self.filled_since(ack) } else { None };
         let bytes = self.highest_ack.map_or(0, |before| (ack.ack - before).max(0) as u32);
@@ -321,8 +323,8 @@ impl Flow {
             covered.segments += 1;
             self.sent.pop_front();
         }
-        // The first packets of a super-segment that the sender's interface is to split; not what left before the
-        // capture began, or what of it is missing in front of that segment.
+        // The ACK covers the first packets of a super-segment that the sender's interface is to split; not
+        // bytes sent before the capture began, or bytes missing before that segment.
         let into = |split: &&Sent| match last_end {
             Some(end) => ack.ack.after(end) && ack.ack.before(split.end),
             None => bytes >= mss && self.first.is_some_and(|first| ack.ack.after(first)),
@@ -341,8 +343,8 @@ impl Flow {
         covered
     }
 
-    /// What that says of the peer's timer, of its reader and of the link. `windows` are the one that it had advertised before and the
-    /// one that it advertises now.
+    /// What that says about the peer's timer, its reader and the link. `windows` are the one advertised
+    /// before and the one advertised now.
     fn learn_from_covered(
         &mut self,
         ack: &Segment,
@@ -355,7 +357,7 @@ impl Flow {
         let &Covered { bytes, segments, oldest, newest_at, rtt, repaired, .. } = covered;
         let count = if ack.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
         *count = count.saturating_add(1);
-        // One that comes with an answer may have waited for that.
+        // An ACK that comes with a reply may have waited for that.
         let bare = !filled && ack.payload_len == 0;
         if bare && bytes <= mss && !repaired && !ack.flags.syn() {
             self.learn_timer(rtt, rtt_to_receiver);
@@ -369,7 +371,7 @@ impl Flow {
         );
     }
 
-    /// The windows of a SYN are not scaled, and none of these.
+    /// Windows of segments with SYN are not scaled and do not count here.
     fn learn_window(&mut self, at: Instant, window: u32) {
         self.window_first.get_or_insert(window);
         if u64::from(window) * 20 > u64::from(self.window_max) * 21 {
@@ -378,61 +380,66 @@ impl Flow {
         self.window_max = self.window_max.max(window);
     }
 
-    /// Whether the peer is in the habit of acknowledging with its next data, so that a packet of its that is missing
-    /// was hardly a bare acknowledgement.
+    /// Whether the peer tends to acknowledge with its next data, so that a packet missing from it was hardly
+    /// a bare ACK.
     pub(crate) fn is_acked_with_data(&self) -> bool {
         self.acked_with_data > self.acked_bare
     }
 
-    /// Whether the peer mostly acknowledges before it has data of its own, so that a packet of its that is missing may
-    /// have been that.
+    /// Whether the peer mostly acknowledges before it has data of its own, so that a packet missing from it
+    /// may have been a bare ACK.
     pub(crate) fn is_acked_bare(&self) -> bool {
         self.acked_bare > self.acked_with_data
     }
 
-    /// When an acknowledgement of all that was sent passed the capture since then that is still on its way to the sender. What
-    /// leaves before that can have arrived has hardly anything to do with it, unless the sender is nearer than it seems.
+    /// When an ACK of everything sent passed the capture, `since` or later, if it is still on its way to the
+    /// sender. Data sent before it can have arrived has hardly anything to do with it, unless the sender is
+    /// nearer than it seems.
     pub(crate) fn acked_in_transit(&self, since: Instant) -> Option<Instant> {
         self.earliest_of_all(|ack| ack.at >= since).map(|ack| ack.at)
     }
 
-    /// When the first acknowledgement of all that was sent passed the capture, if that came before `segment` of the same end and is still on its way.
+    /// When the first ACK of everything sent passed the capture, if that was before `segment` of the same
+    /// end and it is still on its way.
     pub(crate) fn acked_before(&self, segment: &Segment) -> Option<Instant> {
         let first =
             self.earliest_of_all(|_| true).filter(|ack| ack.rtt.is_some() && ack.packet < segment.packet);
         first.map(|ack| ack.at)
     }
 
-    /// When the acknowledgement of the last small segment passed the capture, and its packet, if it is still on its way to the sender.
+    /// When the ACK of the last small segment passed the capture, and its packet number, if it is still on
+    /// its way to the sender.
     pub(crate) fn small_acked_at(&self) -> Option<(Instant, u64)> {
         let end = self.snd_sml.filter(|end| self.view.snd_una.is_none_or(|acked| end.after(acked)))?;
         let acks = (0..self.in_transit.len()).map_while(|n| self.in_transit.get(n));
         acks.filter(|ack| ack.ack.at_or_after(end)).map(|ack| (ack.at, ack.packet)).next()
     }
 
-    /// Whether the first acknowledgement of all that was sent passed the capture behind `at`, and its sender has been silent since.
+    /// Whether the first ACK of everything sent passed the capture after `at`, and the sender has been
+    /// silent since.
     pub(crate) fn was_last_acked_behind(&self, at: Instant) -> bool {
         self.earliest_of_all(|_| true).is_some_and(|ack| ack.at > at && ack.rtt.is_some())
     }
 
-    /// Whether the first acknowledgement of all that `segment` of the same end acknowledges came by itself, `together` or less before it.
+    /// Whether the first ACK of all that `segment` of the same end acknowledges came by itself, at most
+    /// `together` before it.
     pub(crate) fn was_acked_together(&self, segment: &Segment, together: Duration) -> bool {
         let latest = self.latest().take_while(|ack| ack.ack.at_or_after(segment.ack));
         let first = latest.last().filter(|ack| ack.rtt.is_some());
         first.is_some_and(|ack| ack.packet < segment.packet && segment.at - ack.at <= together)
     }
 
-    /// The earliest of the latest ones that acknowledge all that was sent.
+    /// The first of the latest ACKs that acknowledge everything sent.
     fn earliest_of_all(&self, counts: impl Fn(&AckSeen) -> bool) -> Option<&AckSeen> {
-        // A FIN takes a number behind them, and says nothing.
+        // A FIN takes a sequence number after the data, and says nothing.
         let fin = u32::from(self.fin.is_some() && self.fin == self.snd_nxt);
         let all =
             |ack: &&AckSeen| counts(ack) && self.snd_nxt.is_some_and(|nxt| (ack.ack + fin).at_or_after(nxt));
-        // Acknowledgements come in their order: those of all that was sent are the last ones.
+        // ACKs are in order: those of everything sent are the last ones.
         self.latest().take_while(all).last()
     }
 
-    /// Those in transit, the latest one first, as many as are looked at.
+    /// The latest ACKs in transit, newest first, as many as are looked at.
     fn latest(&self) -> impl Iterator<Item = &AckSeen> {
         (0..self.in_transit.len()).rev().take(ALL_ACKED_MAX).map_while(|n| self.in_transit.get(n))
     }

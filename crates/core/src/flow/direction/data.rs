@@ -1,7 +1,7 @@
-//! What is a segment in the sequence space of its direction, and what does it change there?
+//! Where does a segment lie in its direction's sequence space, and what does it change there?
 //!
-//! New behind all others, the filling of a hole, a copy, a probe: [`Flow::classify`] is asked before the segment is taken into the
-//! state ([`Flow::on_data`]), and rules are asked in between.
+//! New data, the filling of a hole, a retransmission, a probe: [`Flow::classify`] is asked before the
+//! segment is taken into the state ([`Flow::on_data`]), and rules are asked in between.
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
@@ -15,13 +15,14 @@ impl Flow {
     /// What a data segment is in the sequence space of its direction.
     pub(crate) fn classify(&self, segment: &Segment) -> SegmentClass {
         let (Some(nxt), end) = (self.snd_nxt, segment.seq + segment.payload_len) else {
-            // The first packet that the capture has: data leaves with PSH where one byte is all that there is.
+            // The first packet in the capture: a write of a single byte would leave with PSH.
             let probe = segment.payload_len == 1 && !segment.flags.psh();
             return if probe { SegmentClass::Probe } else { SegmentClass::New };
         };
         if end.after(nxt) {
-            // A byte beyond a closed window asks whether it is still closed. Who takes it acknowledges it, and the data
-            // behind it begins one later; who does not gets it again with the data.
+            // A byte beyond a closed window asks whether it is still closed. A receiver that takes it
+            // acknowledges it, and the data after it begins one later; one that does not gets it again with
+            // the data.
             let closed = self.room_left().is_some_and(|room| room <= 0);
             return if closed && segment.payload_len == 1 && segment.seq == nxt {
                 SegmentClass::Probe
@@ -37,7 +38,7 @@ impl Flow {
                 segment.payload_len <= 1 && self.highest_ack.is_some_and(|acked| segment.seq + 1 == acked);
             return if probe { SegmentClass::Probe } else { SegmentClass::Duplicate };
         }
-        // Nobody has acknowledged anything yet where the capture starts in the middle.
+        // Nothing has been acknowledged yet if the capture starts in the middle.
         if segment.payload_len == 1 && end == nxt && !segment.flags.psh() && self.highest_ack.is_none() {
             return SegmentClass::Probe;
         }
@@ -45,8 +46,9 @@ impl Flow {
         SegmentClass::Retransmission { original_at: original.map_or(segment.at, |sent| sent.at) }
     }
 
-    /// Segments in a row that are equally long, with more behind each, are as long as the path lets them be (RFC 1191; tcp_sync_mss,
-    /// net/ipv4/tcp_output.c, Linux 6.12), whatever was announced: three of them, none of which waited for a window.
+    /// Equally long segments in a row, each with more after it, are as long as the path allows (RFC 1191;
+    /// tcp_sync_mss, net/ipv4/tcp_output.c, Linux 6.12), whatever was announced: three of them, none of
+    /// which waited for a window.
     #[cold]
     fn learn_path_size(&mut self, segment: &Segment, path_rtt: Duration) {
         let is_like = |last: &LastData| {
@@ -59,7 +61,7 @@ impl Flow {
         }
     }
 
-    /// The byte behind all that an application can have been given.
+    /// The byte after all that an application can have been given.
     pub(crate) fn delivered(&self) -> Option<Seq> {
         self.unusual.holes.first().or(self.snd_nxt)
     }
@@ -81,11 +83,11 @@ impl Flow {
             }
         }
         let small = match segment.payload_len {
-            len if len <= mss => len > 0 && len < mss, // not divided
+            len if len <= mss => len > 0 && len < mss, // without a division
             len => !len.is_multiple_of(mss.max(1)),
         };
         if self.snd_nxt.is_some() && self.snd_nxt == self.view.snd_una {
-            self.arrivals.interrupt(); // the sender had waited for the last acknowledgement
+            self.arrivals.interrupt(); // the sender had waited for the last ACK
         }
         let new_bytes = self.take_bytes(segment, class, small, mss);
         self.bytes += u64::from(new_bytes);
@@ -96,8 +98,8 @@ impl Flow {
         new_bytes
     }
 
-    /// Its place in the sequence space: behind all others, in a hole, or where others were before. Returns how many of its bytes were
-    /// new.
+    /// Its place in the sequence space: after all others, in a hole, or where others were before. Returns
+    /// how many of its bytes were new.
     fn take_bytes(&mut self, segment: &Segment, class: SegmentClass, small: bool, mss: u32) -> u32 {
         let (start, end) = (segment.seq, segment.seq + segment.payload_len);
         match class {
@@ -132,7 +134,8 @@ impl Flow {
         }
     }
 
-    /// What it says of its sender's pace, of the rate at which bytes arrive, and of what the link has to do from now on.
+    /// What it says about its sender's pace, about the rate at which bytes arrive, and about the link's load
+    /// from now on.
     fn learn_from_data(
         &mut self,
         segment: &Segment,
@@ -161,7 +164,7 @@ impl Flow {
         }
     }
 
-    /// It is the last one with data, which the next one is compared with.
+    /// Keeps it as the last segment with data, with which the next one is compared.
     fn keep_last(&mut self, segment: &Segment, class: SegmentClass, small: bool) {
         self.view.unanswered_since = Maybe::NONE;
         self.learn_beat(segment.at, class);
@@ -182,7 +185,7 @@ impl Flow {
             if segment.flags.psh() { 0 } else { self.pushed_run.saturating_add(segment.payload_len) };
     }
 
-    /// What its end announces, and where its bytes begin.
+    /// What this end announces, and where its bytes begin.
     pub(crate) fn on_syn(&mut self, syn: &Segment) {
         // RFC 9293, 3.7.1: the default without the option.
         self.mss_announced = syn.options.mss.or((!syn.options.cut).then_some(536));
@@ -190,7 +193,8 @@ impl Flow {
         self.options_cut = syn.options.cut;
         self.timestamps = syn.options.timestamps.is_some();
         self.first = Some(syn.seq + 1);
-        // Linux gives a SYN-ACK 0 and begins to count behind it (ip_build_and_send_pkt, net/ipv4/ip_output.c).
+        // Linux gives a SYN-ACK the IP ID 0 and begins to count after it (ip_build_and_send_pkt,
+        // net/ipv4/ip_output.c).
         if syn.flags.ack() && syn.ip_id.is_some_and(|id| id != 0) {
             self.ip_id.on_numbered_syn_ack();
         }
@@ -219,7 +223,7 @@ impl Flow {
         }
     }
 
-    /// How many of the segments that are not acknowledged end at this byte or before it: they are in the order of their ends.
+    /// How many unacknowledged segments end at or before this byte: they are in the order of their ends.
     pub(super) fn sent_before(&self, seq: Seq) -> usize {
         self.sent.partition_point(|sent| sent.end.at_or_before(seq))
     }

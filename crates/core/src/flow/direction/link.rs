@@ -1,7 +1,7 @@
-//! What do a direction's segments and acknowledgements say of the bottleneck behind the capture?
+//! What do a direction's segments and ACKs say about the bottleneck beyond the capture?
 //!
-//! How fast it is ([`crate::estimate::rate`]) and what it is busy with ([`crate::estimate::bottleneck`]) is reckoned there; here it
-//! is decided which bytes that is told about, and when.
+//! Its rate ([`crate::estimate::rate`]) and its load ([`crate::estimate::bottleneck`]) are estimated there;
+//! here it is decided which bytes these are told about, and when.
 
 use tcpwhy_wire::{Duration, Instant, SackBlock, Segment};
 
@@ -10,49 +10,52 @@ use crate::estimate::bottleneck::{Acked, Link, Passed, is_gathered};
 use crate::estimate::rate::Rate;
 use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, UNREAD_MIN};
 
-/// What the estimate of a flight's own queue leaves open.
+/// Margin of error of the estimate of a flight's own queue.
 const OWN_QUEUE_SLACK: Duration = Duration::from_micros(300);
 
-/// So many full segments in a row are no chance.
+/// This many full segments in a row are not by chance.
 const BACKLOG_SEGMENTS: u32 = 32;
-/// So many times as long as usual between two acknowledgements is a silence.
+/// A gap between ACKs this many times as long as usual is a silence.
 const SILENT: i64 = 3;
 
 /// IPv4 and TCP, without options.
 const HEADERS_LEN: u32 = 40;
 
-/// For so many windows a reader that was behind may be behind again.
+/// A reader that was behind may be behind again for this many windows.
 const UNREAD_WINDOWS: u32 = 4;
-/// Larger windows than this nothing in a capture fills, and no sequence number is as far away.
+/// Nothing in a capture fills a larger window, and `UNREAD_WINDOWS` of these stay within half the sequence
+/// space.
 const WINDOW_MAX: u32 = 1 << 28;
 
-/// TCP_DELACK_MIN (include/net/tcp.h) less a jiffy: the shortest timer of a delayed acknowledgement that many have.
+/// TCP_DELACK_MIN (include/net/tcp.h) less a jiffy: the shortest delayed-ACK timer in wide use.
 const DELACK_MIN: Duration = Duration::from_millis(36);
 
 impl Flow {
-    /// The bottleneck's rate as the arrivals or the acknowledgements show it.
+    /// The bottleneck's rate as arrivals or ACKs show it.
     pub(crate) fn rate(&self, near_sender: bool) -> Option<Rate> {
         if near_sender { self.acknowledgements.best() } else { self.arrivals.best() }
     }
 
-    /// Whether the receiver cannot have held back an acknowledgement of `acked` bytes that left it when they arrived at
-    /// `by`: it acknowledges every second segment at once (RFC 9293, 3.8.6.3), and a single one with another right behind
-    /// it only because it is in no mood to wait. Where no handshake says how large a segment may be, a large one may be single.
+    /// Whether the receiver cannot have held back an ACK of `acked` bytes that left when they arrived at
+    /// `by`: it acknowledges every second segment at once (RFC 9293, 3.8.6.3), and a single one right before
+    /// another only if it is not delaying ACKs at all. Without a handshake to tell the MSS, a large segment
+    /// may be a single one.
     pub(crate) fn is_at_once(&self, by: Instant, acked: u32, segments: u32, mss: u32) -> bool {
         let several = segments > 1 || self.mss_announced.is_some();
         acked > mss && several || self.sent.front().is_some_and(|next| next.at <= by)
     }
 
-    /// Whether the receiver cannot have waited for its application to read before it acknowledged these bytes. Linux
-    /// acknowledges at once what does not make the window smaller, and everything else when it is read
-    /// (__tcp_ack_snd_check, net/ipv4/tcp_input.c; tcp_cleanup_rbuf, net/ipv4/tcp.c). A window well below what it was
-    /// holds bytes that nobody had read: what opens it again is the application's pace, not the link's.
+    /// Whether the receiver cannot have waited for its application to read before it acknowledged these
+    /// bytes. Linux acknowledges at once what does not make the window smaller, and everything else when it
+    /// is read (__tcp_ack_snd_check, net/ipv4/tcp_input.c; tcp_cleanup_rbuf, net/ipv4/tcp.c). A window well
+    /// below its maximum holds bytes that nobody had read: it opens again at the application's pace, not the
+    /// link's.
     fn was_read(&self, [before, now]: [u32; 2]) -> bool {
         now >= before && before >= self.window_max - self.window_max / 4
     }
 
-    /// A window well below what it was holds what nobody had read: for some windows from then on, the application's pace decides when
-    /// acknowledgements come, and those that it lets go have large windows again.
+    /// A window well below its maximum holds unread bytes: for some windows from then on, the application's
+    /// pace decides when ACKs come, and those that it releases have large windows again.
     #[inline]
     pub(super) fn learn_unread(&mut self, windows: Option<[u32; 2]>) {
         if windows.is_some_and(|[_, now]| now < self.window_max - self.window_max / 4) {
@@ -66,11 +69,12 @@ impl Flow {
         }
     }
 
-    /// Learns from an acknowledgement how fast the bottleneck is, and what it is busy with.
+    /// Learns from an ACK how fast the bottleneck is, and what it is busy with.
     #[inline]
     pub(crate) fn learn_link(&mut self, acked: Acked, mss: u32, rtt_to_receiver: Duration) {
         let Acked { at, bytes, segments, oldest, newest_at, rtt, windows } = acked;
-        // Held back because the window would have shrunk by what it acknowledges (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
+        // Held back because the window would have shrunk by what it acknowledges (__tcp_ack_snd_check,
+        // net/ipv4/tcp_input.c).
         if bytes > 4 * mss && windows.is_some_and(|[before, now]| before.saturating_sub(now) >= bytes / 2) {
             let held = rtt.is_some_and(|rtt| rtt - rtt_to_receiver >= UNREAD_MIN);
             if held {
@@ -83,8 +87,9 @@ impl Flow {
             && !is_gathered(segments, bytes, mss, since)
             && self.is_at_once(at - rtt_to_receiver, bytes, segments, mss);
         let late = rtt.filter(|_| at_once).map(|rtt| rtt - rtt_to_receiver);
-        // The bottleneck had no break since the last one if the oldest of these bytes were waiting then, the newest
-        // before those were through, and it spreads what left together or has a queue: it is no sender's own pace.
+        // The bottleneck had no break since the last ACK if the oldest of these bytes were waiting then, the
+        // newest joined them before they were through, and it spreads what left together or has a queue:
+        // this is not the sender's own pace.
         let before = self.newest_acked_at.get();
         let behind = |last: Instant| {
             let waited = oldest.is_some_and(|sent| sent + rtt_to_receiver <= last + HOST_VARIATION);
@@ -100,11 +105,12 @@ impl Flow {
         let passed = self.on_wire(bytes, segments, mss);
         self.on_acknowledged(at, passed, mss, behind.is_some(), rtt_to_receiver);
         let by = at - rtt_to_receiver;
-        // What lay behind a hole had passed before what fills it left.
+        // Bytes beyond a hole had passed before the bytes that fill it left.
         if let (Some(rate), Some(oldest), Some(_)) = (self.rate(true), oldest, rtt)
             && !self.unusual.link.has_resent()
         {
-            // The smallest round trip has one segment in it already, and what is timed together may have left a little sooner.
+            // The smallest round trip includes one segment, and bytes timed together may have left a little
+            // sooner.
             let needed = rate.time_for(passed.saturating_sub(self.on_wire(mss, 1, mss))) - OWN_QUEUE_SLACK;
             self.unusual.shown().link.on_through(needed.at_least_zero(), by - oldest);
         }
@@ -116,7 +122,7 @@ impl Flow {
         }
     }
 
-    /// The last acknowledgement was none of a timer that could be taken for the link.
+    /// The last ACK was not one of a timer that could be taken for the link.
     #[inline]
     pub(super) fn forget_timer(&mut self) {
         if let Some(shown) = self.unusual.known() {
@@ -124,13 +130,13 @@ impl Flow {
         }
     }
 
-    /// Whether what seemed to be a slow link was the timer of a delayed acknowledgement: the bytes right behind the segment that
-    /// it acknowledged are missing, as is known when they are sent again.
+    /// Whether what seemed to be a slow link was a delayed-ACK timer: the bytes right after the segment that
+    /// it acknowledged are missing, as their retransmission shows.
     pub(crate) fn was_timed(&self) -> bool {
         self.unusual.link.was_timed(self.acknowledgements.last())
     }
 
-    /// Bytes were sent again.
+    /// Bytes were retransmitted.
     pub(crate) fn resend(&mut self, bytes: u32) {
         if self.was_timed() {
             self.acknowledgements.forget(DELACK_MIN);
@@ -141,8 +147,9 @@ impl Flow {
         self.unusual.shown().link.resend(bytes);
     }
 
-    /// How many of the outstanding bytes cannot be at the bottleneck any more: packets keep their order in a queue, so that what
-    /// was sent before bytes that have arrived has passed it or is lost, except for what was sent again.
+    /// How many outstanding bytes cannot be at the bottleneck any more: packets stay in order in a queue, so
+    /// whatever was sent before bytes that have arrived has passed it or is lost, except for
+    /// retransmissions.
     pub(crate) fn passed_or_lost(&self, ack: &Segment) -> u32 {
         let blocks = ack.options.sack().iter();
         let bytes = |block: &SackBlock| (block.end - block.start.latest(ack.ack)).max(0) as u32;
@@ -151,16 +158,17 @@ impl Flow {
         arrived.max((reached.max(0) as u32).saturating_sub(self.unusual.link.resent()))
     }
 
-    /// Whether so much has left since the last small segment that its sender has had more to send all the time: what an application
-    /// writes at a time is hardly ever a whole number of segments.
+    /// Whether so much has left since the last small segment that its sender always had more to send: what
+    /// an application writes at a time is hardly ever a whole number of segments.
     pub(crate) fn is_backlogged(&self, mss: u32) -> bool {
         let since = self.snd_sml.or(self.first).zip(self.snd_nxt);
         since.is_some_and(|(small, nxt)| (nxt - small).max(0) as u32 >= BACKLOG_SEGMENTS * mss)
     }
 
-    /// After how long from `last` on, when the sender sent last before `now`, the bottleneck had nothing more to do. While something
-    /// is missing a receiver acknowledges each packet at once (RFC 5681, 4.2), or what comes within a twentieth of the round trip
-    /// together (tcp_comp_sack_delay_ns, net/ipv4/tcp_input.c): none comes, none has passed.
+    /// How long after `last`, when the sender last sent before `now`, the bottleneck ran out of work, if it
+    /// did. While something is missing a receiver acknowledges each packet at once (RFC 5681, 4.2), or those
+    /// that come within a twentieth of the round trip together (tcp_comp_sack_delay_ns,
+    /// net/ipv4/tcp_input.c): if no ACK comes, no packet has passed.
     pub(crate) fn silent_from(
         &self,
         last: Instant,
@@ -178,7 +186,8 @@ impl Flow {
         (known_at < now).then(|| idle_from - last)
     }
 
-    /// What so many payload bytes in so many segments as captured come to on the link: each packet has its headers.
+    /// Bytes on the link for this much payload in this many segments as captured: each packet has its
+    /// headers.
     #[inline]
     pub(crate) fn on_wire(&self, payload: u32, segments: u32, mss: u32) -> u32 {
         let headers = HEADERS_LEN + if self.timestamps { TIMESTAMP_OPTION_LEN } else { 0 };
@@ -189,7 +198,7 @@ impl Flow {
         payload.saturating_add(packets.saturating_mul(headers))
     }
 
-    /// So many bytes more were acknowledged; `behind` as the estimate of the rate has it.
+    /// `bytes` more were acknowledged; `behind` is that of the rate estimator.
     #[inline]
     pub(crate) fn on_acknowledged(
         &mut self,
@@ -209,8 +218,8 @@ impl Flow {
         }
     }
 
-    /// The rate has shown for the first time: what is on its way went to the link when it left, behind what had passed it
-    /// by then.
+    /// The rate has shown for the first time: bytes in flight reached the link when they left, after what
+    /// had passed it by then.
     #[cold]
     fn begin_link(&mut self, passed: Instant, rate: Rate, mss: u32) {
         let Some(first) = self.sent.front().map(|sent| sent.at) else { return };
@@ -224,9 +233,9 @@ impl Flow {
         }
     }
 
-    /// An acknowledgement shows what had left the bottleneck behind the capture at `by`: `acked` more bytes than before,
-    /// the last of which had taken `late` longer than the path needs where it was not held back, and `sacked` bytes behind
-    /// a hole. The bottleneck was busy since the one before, so long ago, if they were waiting `behind` others.
+    /// An ACK shows what had left the bottleneck at `by`: `acked` more bytes than before, the last of which
+    /// took `late` longer than the path needs unless it was held back, and `sacked` bytes beyond a hole. If
+    /// they had been waiting `behind` others, the bottleneck was busy since the last ACK, that long ago.
     #[inline]
     pub(crate) fn on_passed(
         &mut self,
@@ -240,14 +249,14 @@ impl Flow {
         let rate = self.rate(true);
         let segments = if sacked == 0 { self.sent.len() as u32 } else { 0 };
         let left = rate.map_or(0, |_| self.on_wire(self.outstanding().saturating_sub(sacked), segments, mss));
-        // A queue of the flight's own is no longer than the flight.
+        // A flight's own queue is no longer than the flight.
         let own = |late: Duration| {
             rate.is_some_and(|rate| {
                 let flight = rate.time_for(acked.saturating_add(left));
                 late <= flight + flight.divided_by(4) + OWN_QUEUE_SLACK
             })
         };
-        // A receiver holds back the acknowledgement of a single segment where what was sent behind it is lost.
+        // A receiver holds back the ACK of a single segment if what was sent after it is lost.
         let held = |after: Duration| {
             after >= HELD_BACK_MIN
                 && acked <= self.on_wire(mss, 1, mss)

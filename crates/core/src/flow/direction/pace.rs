@@ -1,4 +1,4 @@
-//! Does a direction's sender space its segments itself, by its time stamps or by a beat?
+//! Does a direction's sender space its segments itself, as its time stamps or a beat show?
 
 use tcpwhy_wire::{Duration, Instant, Segment, Timestamps};
 
@@ -10,18 +10,18 @@ use crate::estimate::stamp_pacing::STAMP_BLUR;
 use crate::flow::segment_class::SendQueue;
 use crate::words::limits::{BURST_GAP, QUEUED_MIN};
 
-/// Stamps count milliseconds or less where it is asked how far they are apart.
+/// The longest tick of clocks that `StampClock::ticks_apart` answers for.
 const TICK: Duration = Duration::from_millis(1);
 
 impl Flow {
-    /// Time stamps that its SYN offered and the peer's did not take up are in no segment (RFC 7323, 3.2).
+    /// Time stamps that its SYN offered and the peer did not accept are in no segment (RFC 7323, 3.2).
     pub(crate) fn on_timestamps_answered(&mut self, syn_ack: &Segment) {
         if syn_ack.options.timestamps.is_none() && !syn_ack.options.cut {
             (self.timestamps, self.clock) = (false, StampClock::default());
         }
     }
 
-    /// Whether the sender had more behind the segment before this one and spaced them itself.
+    /// Learns whether the sender, which had more after the previous segment, spaced the two itself.
     #[inline]
     pub(crate) fn learn_pace(&mut self, at: Instant, stamps: Option<Timestamps>, class: SegmentClass) {
         let Some(last) =
@@ -42,7 +42,8 @@ impl Flow {
         }
     }
 
-    /// A segment leaves at `at` behind the last one: the beat goes on, or it had nothing more to send, or sent something again.
+    /// A segment leaves at `at` after the last one: the beat goes on, unless the queue was empty or it is no
+    /// new data.
     #[inline]
     pub(super) fn learn_beat(&mut self, at: Instant, class: SegmentClass) {
         match &self.last_data {
@@ -57,27 +58,29 @@ impl Flow {
         }
     }
 
-    /// How much longer than usual the present packet, which passed at `at`, was on its way here, where that is beyond doubt.
+    /// How much longer than usual the present packet, which passed at `at`, took to get here, if that is
+    /// beyond doubt.
     pub(crate) fn proven_late(&self, at: Instant) -> Option<Duration> {
         let late = self.queued_on_way.get().filter(|late| late.is_positive())?;
         self.clock.proves(late, at).then_some(late)
     }
 
-    /// How much longer than usual the present packet was on its way, if its sender's clock does not tick more slowly than the little that was
-    /// seen of it makes believe, and has not stood still.
+    /// How much longer than usual the present packet took, unless its sender's clock ticks more slowly than
+    /// the little seen of it suggests, or has stood still.
     pub(crate) fn seems_late(&self, at: Instant) -> Option<Duration> {
         let late = self.queued_on_way.get()?;
         let unproven = self.clock.is_beyond_rate(late, at) && !self.clock.proves(late, at);
         (unproven || !self.clock.is_rated()).then_some(late)
     }
 
-    /// For how long the present packet stood in a queue that others meet as well. A clock drifts: below a tick more that shows none.
+    /// How long the present packet stood in a queue that others meet as well. Clocks drift: less than a tick
+    /// shows none.
     #[inline]
     pub(crate) fn queue_shown(&self) -> Option<Duration> {
         self.queued_on_way.get().filter(|&queued| queued >= QUEUED_MIN.max(self.clock.tick()))
     }
 
-    /// The longest that any packet waited.
+    /// Keeps the longest delay of any packet.
     #[inline]
     pub(super) fn learn_peak(&mut self, at: Instant) {
         if self.queued_on_way.exceeds(self.queued_peak) {
@@ -91,7 +94,8 @@ impl Flow {
         self.queued_peak = self.proven_late(at).unwrap_or(self.queued_peak);
     }
 
-    /// The present packet left after something that passed the capture so long ago that it waited for `most` at most.
+    /// The present packet left after something that had passed the capture, so that it waited for at most
+    /// `most`.
     #[inline]
     pub(crate) fn bound_late(&mut self, most: Duration) {
         if self.queued_on_way.get().is_some_and(Duration::is_positive) {
@@ -106,27 +110,28 @@ impl Flow {
         self.clock.on_bound(late, most);
     }
 
-    /// Whether the stamps of two packets show that the later one, `late` behind something in between, had left late.
+    /// Whether the stamps of two packets show that the later one, which came `late` after something in
+    /// between, left late.
     pub(crate) fn left_late(&self, last: &LastData, segment: &Segment, late: Duration) -> bool {
         let stamps = last.stamp.zip(segment.options.timestamps);
         let apart = stamps.and_then(|(then, now)| self.clock.ticks_apart(then, now.val));
-        // A tick less at least; had it been late on its way instead, `late` less.
+        // At least a tick less; had it been delayed on its way instead, `late` less.
         apart.is_some_and(|apart| apart - TICK > segment.at - last.at - late.divided_by(2))
     }
 
-    /// The longest time that can lie between the sending of `last` and of `segment`, where time stamps tell.
+    /// The longest time that can lie between the sending of `last` and of this segment, if time stamps tell.
     pub(crate) fn sent_apart(&self, last: &LastData, stamps: Option<Timestamps>) -> Option<Duration> {
         self.clock.sent_apart(last.stamp?, stamps?.val)
     }
 
-    /// Whether the spacing in which segments arrive is their sender's, not the bottleneck's.
+    /// Whether the sender, and not the bottleneck, spaces the segments.
     pub(crate) fn is_paced(&self) -> bool {
         self.unusual.pace.is_paced()
     }
 
-    /// Whether a segment was waiting behind the one before it, as far as its arrival `gap` later shows: it had waited
-    /// for as long, or left together with that one, or comes sooner than anything can have let it leave, or no later
-    /// than those before it.
+    /// Whether a segment was waiting after the one before it, as far as its arrival `gap` later shows: it
+    /// had waited for as long, or left together with that one, or comes sooner than anything can have
+    /// released it, or no later than those before it.
     #[inline]
     pub(crate) fn was_behind(&self, stamps: Option<Timestamps>, gap: Duration, path_rtt: Duration) -> bool {
         let Some(last) = self.last_data.as_ref().filter(|last| last.queue != SendQueue::Emptied) else {
@@ -136,7 +141,8 @@ impl Flow {
         if self.queued_on_way.get().is_some_and(|queued| queued >= gap) {
             return true;
         }
-        // What the path holds up of paced segments it holds up whole: that says nothing about how fast it is.
+        // Whatever delays paced segments delays all of them alike: that says nothing about the rate of the
+        // path.
         if self.unusual.pace.is_paced() && gap >= BURST_GAP.divided_by(4) {
             return false;
         }

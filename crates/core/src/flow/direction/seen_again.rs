@@ -1,18 +1,20 @@
 //! Has this packet passed before, on another interface (`-i any`) or a hop earlier, however it is cut there?
 //!
-//! A container's host sees a super-segment leave and its pieces pass the bridge, or pieces arrive that are merged for the guest: the
-//! bytes are those that were seen, and so is the identification, which a retransmission counts on. Where there is none, a sender
-//! has no reason to send again so soon: its timers are longer (RFC 6298, 2.4; tcp_schedule_loss_probe, net/ipv4/tcp_output.c),
-//! and a fast repair follows a signal. What has passed a router more than the rest has been seen on that router's other side.
+//! A container's host sees a super-segment leave and its pieces pass the bridge, or pieces arrive that are
+//! merged for the guest: the bytes have been seen, and so has the IP ID, which a retransmission would have
+//! increased. Without IP IDs: a sender has no reason to retransmit so soon, as its timers are longer (RFC
+//! 6298, 2.4; tcp_schedule_loss_probe, net/ipv4/tcp_output.c), and a fast retransmit follows a signal. A
+//! packet that has passed one router more than the rest was seen on the other side of that router.
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::Flow;
 
-/// A packet crosses a host's interfaces, or a router, in less; the shortest tail loss probe takes as long.
+/// A packet crosses a host's interfaces, or a router, in less time; the shortest tail loss probe takes as
+/// long.
 const WITHIN: Duration = Duration::from_millis(2);
-/// What left with another packet, by its sender's clock, was held up in between; no bridge or tunnel holds it for as long as the shortest
-/// timeout (TCP_RTO_MIN, include/net/tcp.h).
+/// A packet that left together with another, by its sender's clock, was held up in between; no bridge or
+/// tunnel holds it for as long as the shortest retransmission timeout (TCP_RTO_MIN, include/net/tcp.h).
 const COPIED_WITHIN: Duration = Duration::from_millis(200);
 
 impl Flow {
@@ -27,13 +29,13 @@ impl Flow {
         self.in_transit.back().map_or(self.view.window, |last| last.window)
     }
 
-    /// Whether this packet's identification says that it left behind all others of its end.
+    /// Whether this packet's IP ID says that it left after all others of its end.
     pub(crate) fn is_numbered_behind(&self, segment: &Segment) -> bool {
         segment.ip_id.is_some_and(|id| self.ip_id.is_behind_others(id))
     }
 
-    /// Whether this packet is one of those before it. `doubled` says that some have been, `elsewhere` that it has passed other routers than
-    /// they had, or right behind one of them.
+    /// Whether this packet is one of those before it. `doubled`: some have been; `elsewhere`: it has passed
+    /// other routers than they had, or comes right after one of them.
     pub(crate) fn is_seen_again(&self, segment: &Segment, doubled: bool, elsewhere: bool) -> bool {
         let known = self.snd_nxt.is_some_and(|nxt| segment.seq_end().at_or_before(nxt));
         let since_first =
@@ -51,9 +53,10 @@ impl Flow {
         if let Some(old) = segment.ip_id.and_then(|id| self.ip_id.is_old(id)) {
             return old;
         }
-        // What was acknowledged since then costs nobody anything.
+        // Bytes acknowledged since then cost nobody anything.
         let sent = self.sent.iter().find(|sent| sent.end.at_or_after(end));
-        // The timer of a SYN is longer than the shortest one of data (RFC 6298, 2.1); where marks tell, they do.
+        // The timer of a SYN is longer than the shortest one of data (RFC 6298, 2.1); if it has marks, these
+        // tell.
         let unmarked = segment.ip_id.is_none_or(|id| id == 0) && segment.options.timestamps.is_none();
         let within = if elsewhere || segment.flags.syn() && unmarked { COPIED_WITHIN } else { WITHIN };
         let soon = |at| segment.at - at < within || self.left_long_ago(segment, at, doubled);
@@ -62,8 +65,9 @@ impl Flow {
         sent.map_or_else(acked, |sent| soon(sent.at) && !called_for(sent.at))
     }
 
-    /// Whether this packet, whose bytes passed at `at`, has been on its way since then, by its sender's clock, which has ticked meanwhile: it left
-    /// when what was sent last left, which is those bytes, or where all is seen twice, when others did that have passed a while ago.
+    /// Whether this packet, whose bytes passed at `at`, has been on its way since then, by its sender's
+    /// clock, which has ticked meanwhile: it left with the last data, which is those bytes or, if everything
+    /// is seen twice, other data that passed a while ago.
     fn left_long_ago(&self, segment: &Segment, at: Instant, doubled: bool) -> bool {
         let (Some(last), Some(stamps)) = (self.last_data, segment.options.timestamps) else { return false };
         let gap = segment.at - at;
@@ -75,7 +79,7 @@ impl Flow {
         with_last || doubled && !self.is_newer(segment, false) && standing()
     }
 
-    /// An acknowledgement of nothing new. A sender may well repeat it within the millisecond.
+    /// An ACK of nothing new. A sender may well repeat it within a millisecond.
     fn is_acknowledged_again(&self, segment: &Segment, doubled: bool, elsewhere: bool) -> bool {
         if segment.flags.rst() || !segment.flags.ack() {
             return false;
@@ -84,8 +88,8 @@ impl Flow {
         old.unwrap_or(doubled && segment.options.sack().is_empty() && !self.is_newer(segment, elsewhere))
     }
 
-    /// Whether its sender's clock says that it left behind all others, or where there is none, the routers that it has passed do not say that
-    /// it is one of them.
+    /// Whether its sender's clock says that it left after all others or, without time stamps, the routers
+    /// that it passed do not say that it is one of them.
     fn is_newer(&self, segment: &Segment, elsewhere: bool) -> bool {
         segment.options.timestamps.map_or(!elsewhere, |stamps| self.clock.is_newer(stamps.val))
     }

@@ -1,4 +1,4 @@
-//! What has arrived although the capture does not have it?
+//! What has arrived although the capture missed it?
 
 use std::cmp::Ordering;
 
@@ -7,34 +7,35 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 use super::{Flow, HOLE_BYTES_MAX};
 use crate::words::limits::{HELD_BACK_MIN, TIMER_TICK};
 
-/// No timer of delayed acknowledgements runs longer: 200 ms (TCP_DELACK_MAX, include/net/tcp.h; Windows), 100 ms (BSD).
+/// No delayed-ACK timer runs longer: 200 ms (TCP_DELACK_MAX, include/net/tcp.h; Windows), 100 ms (BSD).
 const PEER_TIMER_MAX: Duration = Duration::from_millis(200);
 /// A stamp that comes again so late is not of a clock that ticks slowly (10 ms in some hosts of today). Source: none written down.
 const HELD_WITH_MIN: Duration = Duration::from_millis(20);
 
 impl Flow {
-    /// Whether bytes are missing that neither came nor were acknowledged, and had been noticed by then.
+    /// Whether a hole that had been noticed by `at` is still open, neither filled nor acknowledged.
     pub(crate) fn had_hole(&self, at: Instant) -> bool {
         self.unusual.holes.first_noticed().is_some_and(|noticed| noticed <= at)
     }
 
-    /// Whether the peer has acknowledged bytes that the capture does not have. They may still come, where the capture
-    /// took the packets of two queues out of order.
+    /// Whether the peer has acknowledged bytes that the capture does not have. They may still come, if the
+    /// capture took the packets of two queues out of order.
     pub(crate) fn acked_unseen(&self) -> bool {
         self.highest_ack.zip(self.snd_nxt).is_some_and(|(acked, nxt)| acked.after(nxt))
     }
 
-    /// A segment without data carries the sequence number that comes next: bytes before it that the capture has not
-    /// seen were sent, and lost or not captured. Those that the peer has acknowledged are not missing any more.
+    /// A segment without data carries the next sequence number: bytes before it that the capture has not
+    /// seen were sent, and lost or not captured. Those that the peer has acknowledged are not missing any
+    /// more.
     pub(crate) fn on_pure(&mut self, segment: &Segment) {
         self.sent_bare = true;
         if self.snd_nxt == Some(segment.seq) {
-            // Nothing before it is missing: the packets that the capture did not see were acknowledgements too.
+            // Nothing before it is missing: the packets that the capture missed were ACKs too.
             self.missed_since_data = 0;
             self.nothing_out_at = segment.at;
         }
         let arrived = self.highest_ack.is_some_and(|acked| acked.at_or_after(segment.seq));
-        // Where the capture begins in the middle, its peer's acknowledgements tell what had arrived by then.
+        // If the capture begins in the middle, the peer's ACKs tell what had arrived by then.
         let before = self.highest_ack.filter(|acked| segment.seq.after(*acked)).unwrap_or(segment.seq);
         self.snd_nxt.get_or_insert(before);
         if let Some(nxt) = self.snd_nxt
@@ -46,14 +47,14 @@ impl Flow {
         }
     }
 
-    /// The packets that it seems to have missed are none: the counter is not this connection's alone, or the capture has no
-    /// acknowledgements without data.
+    /// The packets that it seems to have missed do not exist: the counter is not this connection's alone, or
+    /// the capture has no ACKs without data.
     pub(crate) fn forget_missed(&mut self) {
         self.missed_since_data = 0;
         self.ip_id.acquit();
     }
 
-    /// Bytes that passed the capture without a hole before them, and were not acknowledged there.
+    /// Outstanding bytes before the first hole.
     pub(crate) fn in_order(&self) -> u32 {
         let missing = self
             .unusual
@@ -69,8 +70,8 @@ impl Flow {
         self.acked_unseen() && self.snd_nxt.is_some_and(|nxt| segment.seq.after(nxt))
     }
 
-    /// Whether its sender's numbers or clock say that the present segment left before others that passed sooner: it was overtaken, and
-    /// is no copy of what was lost.
+    /// Whether its sender's IP ID or clock says that the present segment left before others that passed
+    /// sooner: it was overtaken and is no retransmission.
     pub(crate) fn left_before(&self, segment: &Segment, mss: u32) -> bool {
         let packets = segment.payload_len.div_ceil(mss.max(1)).max(1) as u16;
         let by_number = || segment.ip_id.is_some_and(|id| self.ip_id.is_before_others(id, packets));
@@ -90,14 +91,16 @@ impl Flow {
         since.is_some_and(|since| since >= HELD_WITH_MIN && ticks(since))
     }
 
-    /// Whether they say that it left behind what showed it to be missing: a copy, for new data leave in their order.
+    /// Whether they say that it left after the packet that revealed the hole: a retransmission, as new data
+    /// leaves in order.
     pub(crate) fn left_behind(&self, segment: &Segment, mss: u32) -> bool {
         let packets = segment.payload_len.div_ceil(mss.max(1)).max(1) as u16;
         let by_number = || segment.ip_id.is_some_and(|id| self.ip_id.is_newest(id, packets));
         self.beside_shown(segment).map_or_else(by_number, Ordering::is_gt)
     }
 
-    /// Its time stamp beside that of the packet that showed it to be missing, where the clock has gone on between them.
+    /// Its TSval compared with that of the packet that revealed the hole, if the clock has ticked in
+    /// between.
     fn beside_shown(&self, segment: &Segment) -> Option<Ordering> {
         let missing = self.unusual.holes.stamp(segment.seq, segment.seq + segment.payload_len);
         let then = missing.or_else(|| self.last_data.as_ref()?.stamp)?;
@@ -105,7 +108,8 @@ impl Flow {
         Some(apart.cmp(&0)).filter(|order| order.is_ne())
     }
 
-    /// How many segments are missing in front of this one, if it had been sent before itself: by its number one packet more is missing than by its bytes.
+    /// How many segments are missing before this one, if it had been sent before: its IP ID shows one packet
+    /// more missing than its bytes do.
     #[cold]
     #[inline(never)]
     pub(crate) fn came_again_behind(&self, segment: &Segment, mss: u32) -> Option<u32> {
@@ -115,7 +119,7 @@ impl Flow {
         (segments > 0 && jumped == segments + 1).then_some(segments)
     }
 
-    /// The peer took so long for a bare acknowledgement, and is `rtt_to_receiver` away.
+    /// The peer took `rtt` for a bare ACK and is `rtt_to_receiver` away.
     #[inline]
     pub(super) fn learn_timer(&mut self, rtt: Option<Duration>, rtt_to_receiver: Duration) {
         let held = rtt.map_or(Duration::ZERO, |rtt| rtt - rtt_to_receiver);
@@ -124,15 +128,16 @@ impl Flow {
         }
     }
 
-    /// For how long the peer may have had bytes of this direction without acknowledging them, whatever its program did: the longest
-    /// timer that it has shown, which may grow with the round trip (tcp_send_delayed_ack, net/ipv4/tcp_output.c).
+    /// How long the peer may have had bytes of this direction without acknowledging them, whatever its
+    /// program did: the longest timer that it has shown, which may grow with the round trip
+    /// (tcp_send_delayed_ack, net/ipv4/tcp_output.c).
     pub(crate) fn peer_timer(&self, rtt: Duration) -> Option<Duration> {
         let longest = self.peer_timer + self.peer_timer.divided_by(4);
         let bounded = longest.max(rtt.min(PEER_TIMER_MAX)) + TIMER_TICK.times(2);
         self.peer_timer.is_positive().then_some(bounded)
     }
 
-    /// Whether the peer's last segment was its first acknowledgement of what was sent last.
+    /// Whether the peer's last segment was its first ACK of what was sent last.
     pub(crate) fn acked_just_now(&self) -> bool {
         self.newly_acked > 0 && self.highest_ack == self.snd_nxt
     }

@@ -1,8 +1,8 @@
 //! What does a usual segment change in the state of a direction?
 //!
-//! A request, a reply or an acknowledgement where nothing is missing, out of order or unknown changes little: what follows
-//! does just that, in the order and with the results of the general path (`Flow::on_packet`, `on_ack`, `learn`, `on_data`),
-//! whose every other question has its answer beforehand ([`Flow::is_calm`]).
+//! A request, a reply or an ACK changes little where nothing is missing, out of order or unknown. The
+//! functions here do just that, in the order and with the results of the general path (`Flow::on_packet`,
+//! `on_ack`, `learn`, `on_data`), whose every other question is answered beforehand ([`Flow::is_calm`]).
 
 #![expect(clippy::inline_always, reason = "the usual path is written out for either end")]
 
@@ -14,19 +14,19 @@ use crate::estimate::maybe::Maybe;
 use crate::flow::packed::Packed;
 use crate::flow::segment_class::SendQueue;
 
-/// The segments that an acknowledgement is the first to cover.
+/// The segments that an ACK is the first to cover.
 #[derive(Clone, Copy)]
 struct Covered {
-    /// When the first of them had left, and the last one, or the one that it ends within.
+    /// When the first of them had left; and the last one, or the one in which the ACK ends.
     oldest: Option<Instant>,
     newest: Option<Sent>,
     segments: u32,
-    /// Nothing else was under way.
+    /// Nothing else was in flight.
     whole: bool,
 }
 
 impl Flow {
-    /// Whether nothing is known of this direction that makes its next segment unusual.
+    /// Whether nothing known of this direction makes its next segment unusual.
     pub(crate) fn is_calm(&self) -> bool {
         let told = self.mss_announced.is_some() && self.timestamps && !self.options_cut;
         told && self.unusual.is_whole()
@@ -44,22 +44,22 @@ impl Flow {
         self.snd_nxt == Some(segment.seq) && self.ip_id.expects(segment.ip_id)
     }
 
-    /// Whether everything that it has sent was acknowledged when it passed the capture.
+    /// Whether everything sent was acknowledged at the capture.
     #[inline]
     pub(crate) fn is_acknowledged(&self) -> bool {
         self.highest_ack == self.snd_nxt
     }
 
-    /// Whether nothing was queued behind what it sent last.
+    /// Whether nothing was queued after what it sent last.
     #[inline]
     pub(crate) fn has_emptied_its_queue(&self) -> bool {
         self.last_data.as_ref().is_none_or(|last| last.queue == SendQueue::Emptied)
     }
 
-    /// Every packet of this direction: [`Flow::on_packet`] of one that follows the one before it.
+    /// Every packet of this direction: [`Flow::on_packet`] of the next one in order.
     #[inline(always)]
     pub(crate) fn on_usual_packet(&mut self, segment: &Packed, mss: u32) {
-        let one = segment.payload_len <= mss; // as nearly always, and is not divided then
+        let one = segment.payload_len <= mss; // the usual case, without a division
         let packets = if one { 1 } else { segment.payload_len.div_ceil(mss.max(1)) as u16 };
         self.ip_id.on_next(segment.ip_id, packets);
         let late = self.clock.on_usual_packet(segment.at, segment.stamps.val, false);
@@ -68,7 +68,7 @@ impl Flow {
         self.learn_peak(segment.at);
     }
 
-    /// [`Flow::on_pure`] of a packet that nothing is missing before.
+    /// [`Flow::on_pure`] of a packet before which nothing is missing.
     #[inline(always)]
     pub(crate) fn on_usual_pure(&mut self, at: Instant) {
         self.sent_bare = true;
@@ -76,7 +76,7 @@ impl Flow {
         self.nothing_out_at = at;
     }
 
-    /// Whether this segment's acknowledgement, of no more than was known, changes nothing.
+    /// Whether this segment's ACK, of no more than was known, changes nothing.
     #[inline(always)]
     pub(crate) fn is_repeated(&self, segment: &Packed, window: u32) -> bool {
         let last_window = self.last_window();
@@ -87,7 +87,7 @@ impl Flow {
             && window <= self.window_max
     }
 
-    /// An acknowledgement of no more than was known.
+    /// An ACK of no more than was known.
     #[inline]
     pub(crate) fn on_repeated(&mut self) {
         self.newly_acked = 0;
@@ -101,7 +101,7 @@ impl Flow {
             && self.in_transit.len() < REMEMBERED_MAX
     }
 
-    /// [`Flow::on_ack`] of an acknowledgement of new data, where nothing was missing.
+    /// [`Flow::on_ack`] of an ACK of new data, where nothing was missing.
     #[inline(always)]
     pub(crate) fn on_usual_ack(
         &mut self,
@@ -111,7 +111,7 @@ impl Flow {
         rtt_to_receiver: Duration,
     ) -> Option<Duration> {
         let (ack, before) = (segment.ack, self.highest_ack);
-        // Nothing that was not sent, and more than before.
+        // More than before, and nothing that was not sent.
         let acked = before.map_or(0, |before| (ack - before) as u32);
         self.newly_acked = acked;
         self.large.on_acknowledged(acked, mss);
@@ -123,7 +123,7 @@ impl Flow {
         self.on_flight_acked(segment, window, mss, rtt_to_receiver)
     }
 
-    /// The same of what is not a single segment.
+    /// The same for all but a single segment.
     #[inline(never)]
     fn on_flight_acked(
         &mut self,
@@ -136,7 +136,7 @@ impl Flow {
         self.on_covered(segment, window, mss, rtt_to_receiver, covered)
     }
 
-    /// What an acknowledgement says of the segments that it covers, once they have left the queue.
+    /// What an ACK says about the segments that it covers, once they have left the queue.
     #[inline(always)]
     fn on_covered(
         &mut self,
@@ -159,7 +159,7 @@ impl Flow {
         let windows = (segment.payload_len == 0).then(|| [self.last_window(), window]);
         self.learn_unread(windows);
         if acked <= mss && segments <= 1 && whole && self.acknowledgements.best().is_none() {
-            // A lone segment says nothing of the link.
+            // A single segment says nothing about the link.
             self.newest_acked_at = newest_at.into();
             self.acknowledgements.on_lone(at);
             self.forget_timer();
@@ -192,7 +192,7 @@ impl Flow {
         rtt.filter(|_| !repaired)
     }
 
-    /// Takes the segments out that this acknowledges, `acked` bytes more than before.
+    /// Removes the segments that `ack` covers, `acked` bytes more than before.
     #[inline]
     fn take_acknowledged(&mut self, ack: Seq, acked: u32, mss: u32) -> Covered {
         let oldest = self.sent.front().map(|sent| sent.at);
@@ -216,7 +216,7 @@ impl Flow {
         Covered { oldest, newest, segments, whole: self.sent.is_empty() }
     }
 
-    /// [`Flow::on_data`] of a small pushed segment behind an empty queue. Returns what is kept of it.
+    /// [`Flow::on_data`] of a small segment with PSH after an empty queue. Returns what is kept of it.
     #[inline(always)]
     pub(crate) fn on_usual_data(&mut self, segment: &Packed, mss: u32) -> LastData {
         let (at, len, end) = (segment.at, segment.payload_len, segment.seq + segment.payload_len);
@@ -239,8 +239,8 @@ impl Flow {
         self.on_last(segment, queue)
     }
 
-    /// Whether nothing but the bottleneck can have delayed a full segment that comes right behind `last`, a moment ago, and
-    /// nothing is to be learned from it.
+    /// Whether only the bottleneck can have delayed a full segment that comes right after `last`, a moment
+    /// ago, and nothing is to be learned from it.
     #[inline]
     pub(crate) fn may_go_on(&self, last: &LastData, mss: u32) -> bool {
         let shows_no_pause = || {
@@ -251,7 +251,7 @@ impl Flow {
             && self.view.window_opened().is_none_or(|opened| opened.earliest_departure <= last.at)
     }
 
-    /// For how much of the moment between `last` and this segment the bottleneck was busy: `bandwidth::split`, and what
+    /// How long the bottleneck was busy between `last` and this segment: `link_share::split`, and what
     /// `think::judge` makes of it.
     #[inline]
     pub(crate) fn busy_in_burst(
@@ -272,12 +272,12 @@ impl Flow {
         if last.queue == SendQueue::More || busy == gap { busy } else { Duration::ZERO }
     }
 
-    /// [`Flow::on_data`] of a full segment behind another one. Returns what is kept of it.
+    /// [`Flow::on_data`] of a full segment after another one. Returns what is kept of it.
     #[inline]
     pub(crate) fn on_burst_data(&mut self, segment: &Packed, mss: u32, path_rtt: Duration) -> LastData {
         let (at, len, end) = (segment.at, segment.payload_len, segment.seq + segment.payload_len);
         if self.snd_nxt == self.view.snd_una {
-            self.arrivals.interrupt(); // the sender had waited for the last acknowledgement
+            self.arrivals.interrupt(); // the sender had waited for the last ACK
         }
         self.snd_nxt = Some(end);
         self.remember(end, at, false);
@@ -296,8 +296,8 @@ impl Flow {
         self.on_last(segment, if pushed { SendQueue::Unknown } else { SendQueue::More })
     }
 
-    /// Keeps a segment as the last one with data, and what it says of the queue behind it. Whoever wants it too gets it as it is put
-    /// together, and does not copy what was just written.
+    /// Keeps a segment as the last one with data, and what it says about the queue after it. The caller gets
+    /// it as it is built, without copying what was just written.
     #[inline(always)]
     fn on_last(&mut self, segment: &Packed, queue: SendQueue) -> LastData {
         self.view.unanswered_since = Maybe::NONE;

@@ -5,11 +5,11 @@ use tcpwhy_wire::{Segment, Seq};
 use super::Flow;
 use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
 
-/// The window that a sender knows early in a connection.
+/// The largest window that a sender knows early in a connection.
 const EARLY_WINDOW_MAX: u32 = 65_536;
 
 impl Flow {
-    /// Learns from the peer's acknowledgement how its windows are scaled, where no handshake says it.
+    /// Learns from the peer's ACK how its windows are scaled, where no handshake tells.
     pub(crate) fn learn_scale(&mut self, ack: &Segment, mss: u32) {
         let outstanding = self.outstanding();
         let bounds = &mut self.unusual.shown().scale_bounds;
@@ -21,7 +21,7 @@ impl Flow {
         }
     }
 
-    /// Windows so far were taken for this many powers of two larger than they are.
+    /// The windows so far are smaller than they were taken for by this many powers of two.
     fn shrink_windows(&mut self, powers: u8) {
         for ack in self.in_transit.iter_mut().filter(|ack| !ack.unscaled) {
             ack.window >>= powers;
@@ -37,7 +37,8 @@ impl Flow {
         Some(self.view.right_edge? - self.snd_nxt?)
     }
 
-    /// Bytes that still fit behind `len` more; below zero where these go beyond it. A window that nobody knows has no end.
+    /// Bytes that still fit after `len` more; negative if these exceed the window. An unknown window has no
+    /// end.
     pub(crate) fn room_behind(&self, len: u32) -> i32 {
         self.room_left().map_or(i32::MAX, |room| room.saturating_sub_unsigned(len))
     }
@@ -52,8 +53,8 @@ impl Flow {
         if self.window_max == 0 { EARLY_WINDOW_MAX / 2 } else { self.window_max.min(EARLY_WINDOW_MAX) / 2 }
     }
 
-    /// Whether a small segment of `len` bytes that left while a small one was outstanding shows that Nagle is off:
-    /// within a long write, every half window is pushed without asking (forced_push, net/ipv4/tcp.c).
+    /// Whether a small segment of `len` bytes that left while a small one was outstanding shows that Nagle
+    /// is off: within a long write, every half window is pushed regardless (forced_push, net/ipv4/tcp.c).
     pub(crate) fn shows_nodelay(&self, len: u32) -> bool {
         self.outstanding() + len < self.window_max / 2
     }
@@ -66,7 +67,8 @@ impl Flow {
         }
     }
 
-    /// What is known of its sender's queue behind a segment: one that was overtaken leaves that as the segments beyond it told.
+    /// What is known of its sender's queue after a segment; an overtaken one leaves that as the segments
+    /// beyond it told.
     #[inline]
     pub(super) fn queue_left(&self, segment: &Segment, class: SegmentClass, small: bool) -> SendQueue {
         let overtaken = matches!(class, SegmentClass::OutOfOrderOrRepair { .. })
@@ -77,7 +79,7 @@ impl Flow {
         }
     }
 
-    /// What a segment says about its sender's queue behind it.
+    /// What a segment says about its sender's queue after it.
     pub(super) fn queue_behind(&self, segment: &Segment, small: bool) -> SendQueue {
         let forced = self.pushed_run.saturating_add(segment.payload_len) >= self.forced_push_after();
         match (segment.flags.psh(), small && !forced) {
@@ -114,7 +116,8 @@ mod tests {
         }
     }
 
-    /// A scale of 7 shows while a SYN-ACK, whose window of 64,000 bytes has none (RFC 7323, 2.2), is still on its way.
+    /// A scale of 7 shows while a SYN-ACK, whose window of 64,000 bytes is not scaled (RFC 7323, 2.2), is
+    /// still in transit.
     #[test]
     fn a_syn_s_window_in_transit_shrinks_with_no_scale() {
         let mut flow = Flow::new(Side::Client);
