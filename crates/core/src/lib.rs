@@ -1,10 +1,11 @@
-//! Segments to connections, exchanges, bills and findings.
+//! Turns segments into connections, exchanges, bills and findings.
 //!
-//! Pure and deterministic: the same segments give the same report. The rooms, each of which uses only those before it: `words`
-//! is what can be said; `estimate` measures; `flow` is one direction of a connection; `bill` adds up what was charged; `rules`
-//! decide what each interval was spent on; `tally` sums finished bills and finds what is common to those of a server;
-//! `connection` finds out whose turn it is; `epoch` which connection, and when; `analysis` is the way in. `conduct` is asked
-//! afterwards, of the report alone.
+//! Pure and deterministic: the same segments give the same report. The modules, each of which uses only
+//! those before it: `words` is the vocabulary of reports; `estimate` measures; `flow` is one direction
+//! of a connection; `bill` adds up charges; `rules` decide what each interval was spent on; `tally`
+//! sums finished bills and finds what a server's have in common; `connection` finds out whose turn it
+//! is; `epoch` which connection, and when; `analysis` is the entry point. `conduct` is asked
+//! afterwards, about the report alone.
 #![forbid(unsafe_code)]
 
 mod analysis;

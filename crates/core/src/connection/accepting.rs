@@ -1,11 +1,13 @@
-//! Did the server's host take the connection when the handshake was over?
+//! Did the server's host accept the connection when the handshake was over?
 //!
-//! A queue of listen(2) that is full drops what ends the handshake, and all data behind it, until the program accepts
-//! (tcp_v4_syn_recv_sock, net/ipv4/tcp_ipv4.c: sk_acceptq_is_full; tcp_check_req, net/ipv4/tcp_minisocks.c, then sends no SYN-ACK again).
-//! The client repeats its first data by its timer, as if the path had lost it.
+//! When the accept queue (listen(2)) is full, the host drops the ACK that ends the handshake and all
+//! data after it until the program accepts (tcp_v4_syn_recv_sock, net/ipv4/tcp_ipv4.c:
+//! sk_acceptq_is_full; tcp_check_req, net/ipv4/tcp_minisocks.c, then does not retransmit the SYN-ACK).
+//! The client retransmits its first data on its timer, as if the path had lost it.
 //!
-//! Beside the server each copy was seen to arrive, so that nothing was lost on the path: the host dropped it. Elsewhere a path that
-//! loses four small packets in a row, right behind a handshake, is rarer than that.
+//! Near the server, the capture shows that each retransmission arrived, so the path lost nothing and
+//! the host dropped it. Elsewhere, it is less likely that a path loses four small packets in a row
+//! right after a handshake.
 
 use tcpwhy_wire::{Instant, Segment};
 
@@ -16,13 +18,13 @@ use crate::rules::server_think;
 use crate::words::form::Form;
 use crate::words::limits::BESIDE;
 
-/// Copies in a row that are rather dropped by a host than lost by a path.
+/// Retransmissions in a row: at this many, a drop by the host is likelier than loss on the path.
 const COPIES_MIN: u8 = 3;
-/// What the server's queue drops.
+/// How drops by a full accept queue are reported.
 pub(crate) const FORM: Form = Form::AcceptQueue;
 
 impl Connection {
-    /// The first data of the client's has gone out again, and the server has not acknowledged any.
+    /// Counts a retransmission of the client's first data, none of which the server has acknowledged.
     pub(super) fn count_unanswered(&mut self, from: usize) {
         let flow = &self.flows[CLIENT];
         let none = flow.first.is_some() && flow.highest_ack.is_none_or(|acked| Some(acked) == flow.first);
@@ -31,7 +33,7 @@ impl Connection {
         }
     }
 
-    /// The server has acknowledged the client's first data with this segment, and had let copies of it pass.
+    /// The server acknowledges the client's first data, which had been retransmitted past the capture.
     #[inline]
     pub(super) fn accept_late(&mut self, segment: &Segment) {
         if self.setup.as_ref().is_some_and(|setup| setup.copies > 0) {
@@ -39,14 +41,15 @@ impl Connection {
         }
     }
 
-    /// Whether a SYN at `at` with the number of those before is none of theirs.
+    /// Whether a SYN at `at` with the same sequence number as earlier ones belongs to a new connection.
     #[cold]
     #[inline(never)]
     pub(super) fn begins_anew(&self, at: Instant) -> bool {
         self.setup.as_ref().is_some_and(|setup| setup.is_over(at))
     }
 
-    /// Whether its SYNs, which have no answer, have reached the server's host, as other connections between the same hosts show.
+    /// Whether its unanswered SYNs reached the server's host, as other connections between the same
+    /// hosts show.
     #[cold]
     #[inline(never)]
     pub(super) fn is_ignored_beside(&self) -> bool {
@@ -54,7 +57,7 @@ impl Connection {
         server.zip(client).is_some_and(|(own, other)| own.times(BESIDE) <= other)
     }
 
-    /// Whether what passes the capture has reached this end's host.
+    /// Whether packets that pass the capture have practically reached this end's host.
     pub(super) fn is_beside(&self, end: usize) -> bool {
         let near = self.tap_rtt[end]
             .get()
@@ -63,8 +66,9 @@ impl Connection {
         self.is_on_one_host() || near
     }
 
-    /// Whether its first data are acknowledged later than the last copy of them can have waited at any host, for what a queue has room for
-    /// is acknowledged when it arrives: the path stands still, and need not have lost the others.
+    /// Whether the first data is acknowledged later than any host can have delayed an ACK of its last
+    /// retransmission. A host with room in its queue acknowledges data on arrival, so the path stalled
+    /// and need not have lost the others.
     fn is_taken_late(&self) -> bool {
         let copied = self.open.as_deref().and_then(|open| open.request.repaired_at());
         copied.is_some_and(|at| server_think::is_acked_late(&self.pair(), self.now - at))
@@ -80,12 +84,13 @@ impl Connection {
         let Some(setup) = self.setup.as_mut().filter(|_| accepted) else { return };
         let copies = std::mem::take(&mut setup.copies);
         let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == CLIENT) else { return };
-        // What it acknowledges is the first copy: the later one cannot have arrived yet, and repaired nothing.
+        // This acknowledges the first transmission: the retransmission cannot have arrived yet, and
+        // repaired nothing.
         if server_think::is_spurious(way, open, segment) {
             return;
         }
         open.request.commit();
-        // What loses large packets alone lets those of a handshake through.
+        // A path that loses only large packets lets a handshake's through.
         if beside || copies >= COPIES_MIN && open.request_bytes < full && !late {
             open.request.revise(Revision::Dropped { by: side(SERVER), form: FORM });
         } else {

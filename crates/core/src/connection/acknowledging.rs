@@ -1,4 +1,4 @@
-//! What does an acknowledgement, or an echo, show of the peer and of how far away it is?
+//! What does an ACK or a time stamp echo show about the peer and its distance?
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -15,14 +15,14 @@ use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, QUEUED_MIN};
 
 /// An end that was silent for this long while its peer sent was not in the middle of a burst.
 const REACTION_AFTER_SILENCE: Duration = Duration::from_millis(2);
-/// No router lies between a host and what is nearer than this.
+/// No router lies between the capture and an end closer than this.
 const BESIDE_MAX: Duration = Duration::from_millis(1);
-/// An acknowledgement that takes longer says nothing about how far away its sender is.
+/// An ACK that takes longer says nothing about its sender's distance.
 const DISTANCE_MAX: Duration = Duration::from_secs(1);
 
 impl Connection {
-    /// What an end echoes bounds its distance, whether a handshake has shown that or not. Without ACK it echoes nothing
-    /// (RFC 7323, 3.2): a SYN may come again behind the SYN-ACK.
+    /// The time stamp an end echoes bounds its distance, with or without a handshake. A segment without
+    /// ACK echoes nothing (RFC 7323, 3.2): a SYN may be retransmitted after the SYN-ACK.
     #[expect(clippy::inline_always, reason = "the usual path is written out for either end")]
     #[inline(always)]
     pub(super) fn learn_from_echo(&mut self, stamps: Timestamps, from: usize, echoes: bool) {
@@ -39,7 +39,8 @@ impl Connection {
         }
     }
 
-    /// An end is nearer than was known, unless its `stamp` says that it had not got there yet.
+    /// Takes a closer bound for an end, unless its time stamp `stamp` shows that it had not yet
+    /// received what it seems to answer.
     #[inline(never)]
     fn take_bound(&mut self, bound: Duration, from: usize, stamp: u32) {
         let known = self.tap_rtt[from].get();
@@ -56,8 +57,9 @@ impl Connection {
         }
     }
 
-    /// So many packets of this end are missing before the present one, by their numbers. Where the capture has no packet without data of
-    /// either end, as a filter or an export leaves them, these are what is missing.
+    /// As many of this end's packets are missing before the present one, by their numbers. If the
+    /// capture has no packet without data from either end, as some filters and exports produce, the
+    /// missing ones are just pure ACKs.
     #[inline]
     pub(super) fn on_missed(&mut self, missed: u16, from: usize) {
         self.models[1 - from].on_peer_packet(missed);
@@ -66,12 +68,13 @@ impl Connection {
         }
     }
 
-    /// The same without time stamps: a packet behind a silence follows what the end received, and
-    /// the quickest such reaction bounds its distance. One may be chance; the second quickest counts. What its peer has acknowledged
-    /// already passed late, behind what answers it, as the queues of an interface hand it over.
+    /// Bounds an end's distance without time stamps: its first packet after a silence reacts to
+    /// something it received, so the quickest such reaction bounds its distance. One may be chance; the
+    /// second quickest counts. Data that the peer has already acknowledged is skipped: interface queues
+    /// delivered it to the capture late, after its own ACK.
     #[inline]
     pub(super) fn learn_from_reaction(&mut self, segment: &Segment, from: usize) {
-        // A handshake that took so long may have lost a SYN.
+        // A handshake that took this long may have lost a SYN.
         if self.shown[from] && self.tap_rtt[from].get().is_none_or(|known| known < handshake::LOST_AFTER) {
             return;
         }
@@ -87,7 +90,8 @@ impl Connection {
             return;
         };
         let acked = |acked| segment.payload_len > 0 && segment.seq_end().at_or_before(acked);
-        // What does not acknowledge all that its peer said left before that had come, and without ACK nothing is (RFC 9293, 3.1).
+        // A segment that does not acknowledge all of the peer's data left before that data arrived;
+        // without ACK it acknowledges nothing (RFC 9293, 3.1).
         let heard = self.flows[1 - from].snd_nxt.is_none_or(|next| segment.ack.at_or_after(next));
         let unheard = !segment.flags.ack() || !heard;
         let is_reaction = peer_spoke - spoke >= REACTION_AFTER_SILENCE && !unheard;
@@ -112,9 +116,11 @@ impl Connection {
         }
     }
 
-    /// Whether a packet that would show this end much nearer than the `known` way, which its handshake took, bears a `stamp` that passed here before what
-    /// the packet answers did: its sender's clock would have to stand still for that whole round trip. A box on the way repeats the last stamp
-    /// that it has seen, the SYN-ACK's, in an acknowledgement of its own, as it has no clock of the server's.
+    /// Whether a packet that would put this end much closer than the `known` distance from its
+    /// handshake carries a time stamp that passed the capture before the packet it answers: the
+    /// sender's clock would have stood still for that whole round trip. A middlebox that acknowledges
+    /// on its own has no clock of the server's, so it repeats the last time stamp it saw, the
+    /// SYN-ACK's.
     #[cold]
     fn is_stale(&self, rtt: Duration, known: Duration, from: usize, stamp: u32) -> bool {
         self.shown[from]
@@ -122,8 +128,8 @@ impl Connection {
             && self.flows[from].clock.is_stale(stamp, self.now, rtt)
     }
 
-    /// The way to the peer of `sender` proves to be shorter by the least that an acknowledgement is held back: what the
-    /// longer one was measured with had taken held-back acknowledgements for prompt ones.
+    /// The path to the peer of `sender` proves shorter by at least the shortest delay of an ACK: the
+    /// longer estimate had taken delayed ACKs for prompt ones.
     pub(super) fn was_held_back(&mut self, sender: usize) {
         self.models[sender].forget_pauses();
         let side = self.flows[sender].side;
@@ -133,8 +139,9 @@ impl Connection {
         }
     }
 
-    /// Whether this end was only ever seen to acknowledge with data of its own, or by a timer, and no handshake shows how far away it is: it
-    /// is at most as far as its quickest answer says, and that may have waited for the next question or for a program.
+    /// Whether this end has only ever acknowledged with data of its own or on a timer, and no handshake
+    /// shows its distance. Its quickest answer is then only an upper bound, for that may have waited
+    /// for the next request or for a program.
     pub(super) fn is_bound(&self, end: usize) -> bool {
         let by_timer =
             || self.bare[end] < Duration::MAX && self.bare[end] - HELD_BACK_MIN > self.tap_rtt(end);
@@ -155,7 +162,8 @@ impl Connection {
         self.shown[SERVER] && self.setup.as_ref().is_some_and(unproven)
     }
 
-    /// Whether what ends here took longer than this connection knows a reason for, and others between these hosts may know one.
+    /// Whether the reply's wait is longer than this connection can explain, while other connections
+    /// between the hosts may know why.
     #[inline]
     pub(crate) fn wants_news(&self, at: Instant, from: usize) -> bool {
         self.open.as_deref().is_some_and(|open| {
@@ -165,20 +173,21 @@ impl Connection {
         }) && self.path_memory.is_old(at)
     }
 
-    /// Whether how far away an end is rests on its reactions alone: what it sent behind its peer's may have been let go by something earlier.
+    /// Whether an end's distance rests on its reactions alone: what it sent after its peer may have
+    /// been triggered by something earlier.
     #[inline]
     fn is_by_reaction(&self, end: usize) -> bool {
         self.tap_rtt[end].get() == Some(self.reactions[end][1]) && self.is_bound(end)
     }
 
-    /// How far away its ends are, as far as others between these hosts may rely on that.
+    /// The ends' distances, as far as other connections between these hosts may rely on them.
     #[inline]
     pub(crate) fn told_distances(&self) -> [Option<Duration>; 2] {
         let told = |end| end == CLIENT || !self.is_ambiguous();
         [CLIENT, SERVER].map(|end| self.tap_rtt[end].get().filter(|_| told(end)))
     }
 
-    /// Another connection between these hosts knows better how far away an end is.
+    /// Takes a better measured distance from other connections between these hosts.
     pub(crate) fn take_known_path(&mut self) {
         for end in [CLIENT, SERVER] {
             if let Some(known) = self.tap_rtt[end].get().filter(|_| !self.shown[end]) {
@@ -201,7 +210,7 @@ impl Connection {
         }
     }
 
-    /// How far away an end can be at most, from what else is known than its acknowledgements, where no handshake shows it.
+    /// The most an end's distance can be by anything but its ACKs, if no handshake shows it.
     pub(super) fn distance_max(&self, end: usize) -> Duration {
         if self.shown[end] {
             return Duration::MAX;
@@ -209,20 +218,23 @@ impl Connection {
         if self.is_on_one_host() {
             return HOST_VARIATION;
         }
-        // One end's packets have passed routers, the other one's none: the capture stands beside that.
+        // One end's packets have crossed routers and the other's none, so the capture is next to the
+        // latter.
         let beside = is_unaged(self.ttl[end]) && self.ttl[1 - end] != 0 && !is_unaged(self.ttl[1 - end]);
         let least = self.path_memory.min(end).filter(|_| self.is_bound(end)).unwrap_or(Duration::MAX);
         if beside { least.min(BESIDE_MAX) } else { least }
     }
 
-    /// Whether it is a guess how far away whoever answers for the server is. Where no handshake shows that, and no bare acknowledgement, what it
-    /// sent behind the client's may have been let go by an earlier one; and a host in between acknowledges for it where no packet of either end
-    /// has passed a router, which private addresses (RFC 1918) and public ones have between them.
+    /// Whether the distance of the server's apparent end is a guess. Without a handshake or a pure ACK
+    /// to show it, what it sent after the client's data may have been triggered by something earlier. A
+    /// host in between acknowledges for the server if no packet of either end has crossed a router
+    /// although one address is private (RFC 1918) and the other public.
     pub(super) fn is_distance_doubtful(&self) -> bool {
         !self.shown[SERVER] && (self.is_by_reaction(SERVER) || self.has_host_between())
     }
 
-    /// Whether a host stands between the ends: no packet of either has passed a router, and one's address is private and the other's public.
+    /// Whether a host sits between the ends: no packet of either has crossed a router, yet the client's
+    /// address is private and the server's public.
     #[cold]
     pub(super) fn has_host_between(&self) -> bool {
         let unaged = self.ttl.into_iter().all(is_unaged);
@@ -312,8 +324,9 @@ impl Connection {
         }
     }
 
-    /// Whether bytes of this end up to `end` lie before its message under way, as the one that a probe of an idle connection repeats does
-    /// (RFC 1122, 4.2.3.6): that it arrived twice says nothing of what the message's copies repaired.
+    /// Whether bytes of this end up to `seq` lie before its message under way, like the byte that a
+    /// keep-alive probe repeats (RFC 1122, 4.2.3.6). That it arrived twice says nothing about what the
+    /// message's retransmissions repaired.
     #[inline]
     fn lies_before_message(&self, end: usize, seq: Seq) -> bool {
         self.open.as_deref().is_some_and(|open| {
@@ -322,8 +335,9 @@ impl Connection {
         })
     }
 
-    /// Whether it is a packet of the handshake that hosts answer with at once: a SYN-ACK, or the client's bare acknowledgement of that. Where
-    /// this is missing from the capture, the next packet that acknowledges the SYN-ACK may have waited for a program or a timer.
+    /// Whether this is a handshake packet that hosts send at once: a SYN-ACK, or the client's pure ACK
+    /// of it. If that ACK is missing from the capture, the next packet that acknowledges the SYN-ACK
+    /// may have waited for a program or a timer.
     fn answers_at_once(&self, segment: &Segment, from: usize) -> bool {
         let next = |end: usize, seq| self.flows[end].first == Some(seq);
         !self.midway
@@ -358,19 +372,19 @@ impl Connection {
     #[expect(clippy::inline_always, reason = "the usual path is written out for either end")]
     #[inline(always)]
     pub(super) fn on_round_trip(&mut self, rtt: Duration, from: usize) {
-        // What the acknowledgement itself waited on its way here is no part of the path's round trip. A clock that says
-        // that it waited for nearly all of it says something else.
+        // Time the ACK itself spent queued on its way to the capture is not part of the path's round
+        // trip. A clock that says it was queued for nearly all of the time must mean something else.
         let shown = rtt;
         let rtt = match self.flows[from].queued_on_way.get() {
             Some(waited) if waited >= QUEUED_MIN && waited <= rtt.times(3).divided_by(4) => rtt - waited,
             _ => rtt,
         };
-        // Without a handshake the first thing to acknowledge may be anybody's next request, minutes later. Whoever waits
-        // for longer than this has sent again (RFC 6298, 2.1).
+        // Without a handshake, the first acknowledging segment may be the next request, minutes later.
+        // A sender that waits longer than this has retransmitted (RFC 6298, 2.1).
         if !self.shown[from] && rtt >= DISTANCE_MAX && !(from == SERVER && self.is_ambiguous()) {
             return;
         }
-        // An end that is seen to answer within `rtt` is at most that far away.
+        // An end that answers within `rtt` is at most that far away.
         let to = 1 - from;
         let known = self.tap_rtt[from].get();
         let nearer = known.is_none_or(|known| rtt < known);
@@ -406,8 +420,8 @@ impl Connection {
         }
     }
 
-    /// Everything that this end sent is acknowledged: by the time stamp that is echoed, what it sent again may have repaired
-    /// nothing.
+    /// Everything this end sent is acknowledged. If the echoed time stamp predates its retransmission,
+    /// that may have repaired nothing.
     #[expect(clippy::inline_always, reason = "the usual path is written out for either end")]
     #[inline(always)]
     pub(super) fn discard_if_answered(&mut self, to: usize, echoed: Option<u32>) {
@@ -422,23 +436,23 @@ impl Connection {
     }
 }
 
-/// Whether a packet with so much left to live has passed no router: stacks begin with one of these.
+/// Whether a packet with this TTL has crossed no router: stacks start with one of these values.
 fn is_unaged(ttl: u8) -> bool {
     matches!(ttl, 64 | 128 | 255)
 }
 
-/// How many routers a packet has passed, by the usual first values of its time to live.
+/// How many routers a packet has crossed, judging by the usual initial TTLs.
 fn hops(ttl: u8) -> u8 {
     let first = [64, 128, 255].into_iter().find(|first| ttl <= *first);
     first.map_or(0, |first| first - ttl)
 }
 
-/// Whether it is an address of a private network's (RFC 1918).
+/// Whether an address is private (RFC 1918).
 fn is_private(end: Endpoint) -> bool {
     matches!(end.ip(), IpAddr::V4(address) if address.is_private())
 }
 
-/// Whether routers of the internet carry it.
+/// Whether an address is routed on the Internet.
 fn is_public(end: Endpoint) -> bool {
     let here = |address: Ipv4Addr| address.is_private() || address.is_loopback() || address.is_link_local();
     matches!(end.ip(), IpAddr::V4(address) if !here(address))

@@ -1,5 +1,5 @@
-//! Who asks? What the server sends by itself is kept until its next message tells what the client's was, an answer to it or a
-//! question.
+//! Which end asks? What the server sends by itself is kept until its next message tells whether the
+//! client's was an answer to it or a request.
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
@@ -23,35 +23,40 @@ use crate::words::limits::{HOST_VARIATION, ROUND_TRIP_PLAY};
 use crate::words::mark::{Mark, Role};
 use crate::words::report::Kind;
 
-/// A program that answers a question hardly ever takes longer for certain: a second, as captures measure it.
+/// Longer waits for a reply are not certain, since programs rarely take a second to answer; a little
+/// less, as captures measure it.
 const LONG_MIN: Duration = Duration::from_millis(950);
 
-/// A timer that both ends keep may be as short, and what comes by it answers nothing for certain. Source: none written down.
+/// Longer waits are at most likely: timers of both ends may be this short, and a message sent on one
+/// need not answer anything. Source: none written down.
 const CERTAIN_MAX: Duration = Duration::from_millis(500);
 
-/// What nobody reads and comes later than this behind a question may be news: a person's word, an event.
+/// An unread message that comes later than this after a request may be news: a person's word, an event.
 const NEWS_AFTER: Duration = Duration::from_secs(10);
-/// ... and where the capture does not have the beginning, so that nobody knows what the connection is for.
+/// ... and in a capture that lacks the connection's beginning, so that its purpose is unknown.
 const NEWS_AFTER_MIDWAY: Duration = Duration::from_secs(2);
-/// So short a question may be a word that needs no answer: a heart-beat within TLS, a line of a chat.
+/// A request this short may be a message that needs no reply: a heartbeat within TLS, a line of a chat.
 const LINE_MAX: u64 = 128;
-/// ... and so short are the heart-beats themselves, which nobody keeps waiting for as long.
+/// ... and heartbeats themselves are this short; none of them is kept waiting as long as `BEAT_AFTER`.
 const BEAT_MAX: u64 = 64;
 const BEAT_AFTER: Duration = Duration::from_secs(2);
-/// So few bytes in cipher may confirm what the other end has just said: those of brokers are 21 in a record of TLS 1.2 (basic.ack of AMQP 0-9-1, 1.8.3.13), or 4
-/// (MQTT 3.1.1, 3.4 to 3.7). Most questions are longer.
+/// This few encrypted bytes may confirm what the other end has just said: acknowledgements of brokers
+/// take 21 in a TLS 1.2 record (basic.ack of AMQP 0-9-1, 1.8.3.13), or 4 (MQTT 3.1.1, 3.4 to 3.7). Most
+/// requests are longer.
 const CONFIRMS_MAX: u64 = 50;
-/// ... and so few are signals for the most part: the 6 of NATS's PING in TLS 1.2, of which few take so long to answer. Source: none written down.
+/// ... and this few are mostly signals, like NATS's PING of 6 in TLS 1.2, which rarely take so long to
+/// answer. Source: none written down.
 const SIGNAL_MAX: u32 = 35;
-/// What answers a signal takes less than one part in so many of the time until the next one. Source: none written down.
+/// The answer to a signal takes less than one part in this many of the time until the next signal.
+/// Source: none written down.
 const SIGNALS: i64 = 100;
-/// What masks a frame of WebSocket (RFC 6455, 5.3).
+/// The masking key of a WebSocket frame (RFC 6455, 5.3).
 const MASK: u64 = 4;
-/// Whoever reacts takes a tenth of the time that the other end takes, or less.
+/// An end that merely reacts takes at most one part in this many of the other end's time.
 const REACTS: i64 = 10;
 
 impl Connection {
-    /// A segment begins a message of its own: what was under way is over.
+    /// A segment begins a message of its own, which ends the exchange under way.
     pub(super) fn turn_over(
         &mut self,
         segment: &Segment,
@@ -73,8 +78,9 @@ impl Connection {
         self.begin(segment, from, class);
     }
 
-    /// Whether what the client says now may answer what the server sent by itself: not a greeting, and not the first message
-    /// of a capture that starts in the middle, which may be an answer of its own unless it is as long as the client's (a heart-beat).
+    /// Whether the client's message may answer what the server sent by itself. Not if that was a
+    /// greeting or the first message of a capture that starts midway, which may itself be a reply,
+    /// unless the client's message has the same length (a heartbeat).
     fn may_be_answered(&self, segment: &Segment, from: usize) -> bool {
         let Some(open) = self.open.as_deref().filter(|_| from == CLIENT) else { return false };
         let by_itself = open.initiator == SERVER && open.reply_first.is_none();
@@ -87,7 +93,8 @@ impl Connection {
             && (self.flows[CLIENT].bytes > 0 && !(self.assumed && open.n == 0) || sent_back)
     }
 
-    /// How long the client took for what it began at `at`, if it reacted to the last thing that the server sent.
+    /// How long the client took before what it began at `at`, if that reacted to the server's last
+    /// data.
     fn reaction(&self, at: Instant) -> Option<Duration> {
         let before = self.flows[SERVER].last_data.as_ref()?;
         let rtt_to_client = self.tap_rtt(CLIENT);
@@ -104,13 +111,14 @@ impl Connection {
         }
     }
 
-    /// Whether the server's first segment behind a message of the client's is no answer to that.
+    /// Whether the server's first segment after a client's message does not answer it.
     pub(super) fn is_unasked(&self, open: &Open, segment: &Segment) -> bool {
         self.roles.watch() && self.is_no_answer(open, segment)
             || open.request_bytes <= LINE_MAX && self.confirms_alone(open, segment)
     }
 
-    /// Whether the client has done no more than to confirm what the server had said, so that this is the next thing that it says by itself.
+    /// Whether the client has only confirmed what the server said, so that this segment is the next
+    /// thing the server says by itself.
     #[cold]
     #[inline(never)]
     fn confirms_alone(&self, open: &Open, segment: &Segment) -> bool {
@@ -136,8 +144,9 @@ impl Connection {
             && !self.asks_by_its_bytes(open.request_first)
     }
 
-    /// Whether the client, of whose connection nobody knows that it is one of HTTP/2, has said two words at once that are as long as those which open its window and that of
-    /// a stream (RFC 9113, 6.9), at the heels of what it had heard.
+    /// Whether the client, on a connection not known to be HTTP/2, has sent two messages right after it
+    /// heard something, whose lengths are those of WINDOW_UPDATE for the connection and for a stream
+    /// (RFC 9113, 6.9).
     fn has_opened_windows(&self, open: &Open, segment: &Segment) -> bool {
         let wait = segment.at - open.request_at();
         wait >= LONG_MIN
@@ -148,15 +157,16 @@ impl Connection {
             && self.reaction(open.passed).is_some_and(|reaction| reaction.times(REACTS) <= wait)
     }
 
-    /// Whether the client has answered the server's signal at once with one of its own, and this is the server's next one, when it is its time: a PING of
-    /// WebSocket (RFC 6455, 5.5.2) has 24 bytes in a record of TLS 1.3, and what answers it 28.
+    /// Whether the client answered the server's signal at once with one of its own, and this is the
+    /// server's next signal on its timer. A WebSocket PING (RFC 6455, 5.5.2) takes 24 bytes in a TLS
+    /// 1.3 record, and its answer 28.
     fn is_next_ping(&self, open: &Open, segment: &Segment) -> bool {
         let pinged = self.flows[SERVER].last_data.is_some_and(|last| last.len == segment.payload_len);
         pinged && self.is_signal(open.request_bytes as u32) && self.is_reaction_to_push(open, segment)
     }
 
-    /// Whether the client has answered the server's PING of WebSocket: a PONG repeats what that said (RFC 6455, 5.5.3), and a client masks what it says with four bytes
-    /// more (5.3).
+    /// Whether the client has answered the server's WebSocket PING: a PONG repeats its data (RFC 6455,
+    /// 5.5.3), and a client's frame has four more bytes for the mask (5.3).
     fn has_answered_ping(&self, open: &Open, segment: &Segment) -> bool {
         let said = self.flows[SERVER].last_data.map(|last| u64::from(last.len));
         said.is_some_and(|said| open.request_bytes == said + MASK)
@@ -164,7 +174,7 @@ impl Connection {
             && self.is_reaction_to_push(open, segment)
     }
 
-    /// Whether the client said at once what it said, and the server speaks so much later.
+    /// Whether the client spoke at once after the server, and the server speaks only much later.
     fn is_reaction_to_push(&self, open: &Open, segment: &Segment) -> bool {
         let wait = segment.at - open.request_at();
         open.initiator == CLIENT
@@ -172,19 +182,19 @@ impl Connection {
             && self.reaction(open.passed).is_some_and(|reaction| reaction.times(SIGNALS) <= wait)
     }
 
-    /// Whether the client's message, which began at `first`, is a question as far as its bytes are read.
+    /// Whether the client's message, which began at `first`, is a request by what is read of its bytes.
     pub(super) fn asks_by_its_bytes(&self, first: Option<Seq>) -> bool {
         let pending = self.talk.as_ref().and_then(|talk| talk.pending);
         pending.is_some_and(|ask| ask.asker == CLIENT && first.is_none_or(|first| ask.seq.at_or_after(first)))
     }
 
-    /// Whether a segment belongs to a message under way that its head said to be longer.
+    /// Whether a segment continues a message under way, by the length in that message's head.
     pub(super) fn goes_on_by_its_bytes(&self, from: usize, seq: Seq) -> bool {
         self.talk.as_ref().is_some_and(|talk| talk.goes_on(from, seq))
     }
 
-    /// Who says who it is before the other end has said anything waits for that to do the same (RFC 4253, 4.2), and a client for its server's
-    /// first word in any case.
+    /// An end that identifies itself before the other has spoken waits for the other to do the same
+    /// (RFC 4253, 4.2), and a client waits for its server's first message in any case.
     pub(super) fn take_greeting(&self, mark: &Mark, segment: &Segment, from: usize) -> Mark {
         let server = &self.flows[SERVER];
         let silent = server.bytes == 0 && !self.midway && server.first.is_some();
@@ -197,12 +207,13 @@ impl Connection {
         Mark { role, ..*mark }
     }
 
-    /// Whether messages are whole frames of either side that do not say who asks.
+    /// Whether messages are whole frames of either end that do not say which end asks.
     pub(super) fn is_framed(&self) -> bool {
         self.talk.as_ref().is_some_and(|talk| talk.is_framed)
     }
 
-    /// Whether what is known of its messages asks more of a segment than whose turn it is: several are under way, or one of them stays open.
+    /// Whether segments must be judged by more than whose turn it is, since several messages are under
+    /// way or one stays open.
     #[inline]
     pub(super) fn is_told_apart(&self) -> bool {
         self.talk.as_deref().is_some_and(|talk| talk.is_concurrent || talk.is_framed || talk.is_dialogue())
@@ -215,8 +226,9 @@ impl Connection {
             && self.roles.is_unasked(&self.turn(open, segment.at))
     }
 
-    /// How sure it is that an answer took so long: a second is too long where no protocol is read, and it may be something else
-    /// that the server says by itself, or the first part of another talk. Returns whether it may be, so that its way back need not have been waited for.
+    /// Lowers the confidence in a long wait for a reply whose protocol is not read: the message may be
+    /// something that the server says by itself, or the first part of another exchange. Returns whether
+    /// it may be, in which case its way back need not have been waited for.
     pub(super) fn weigh_answer(&self, open: &Open, len: u32, verdict: &mut Verdict) -> bool {
         if open.initiator == CLIENT {
             let own = verdict.split.charges().filter(|charge| charge.cause == Cause::ServerThink);
@@ -239,20 +251,26 @@ impl Connection {
         let lens = [open.request_bytes, u64::from(len)];
         let asks = wait >= LONG_MIN && self.roles.may_ask(wait, open.client_idle, lens);
         let news = wait >= if self.midway { NEWS_AFTER_MIDWAY } else { NEWS_AFTER };
-        // An acknowledgement within HTTP/2, as it seems: what comes a second later answers nothing.
+        // The request looks like an acknowledgement within HTTP/2: a message a second later answers
+        // nothing.
         let reacted = open.client_idle.times(REACTS) <= wait;
         let word = wait >= LONG_MIN && reacted && is_control(open.request_bytes);
-        // Without a connection's beginning, what is said at the heels of the other end's words may confirm a push, and needs no answer.
+        // In a capture that begins midway, a message right after the other end's may confirm a push,
+        // and needs no reply.
         let confirms = self.midway && wait >= LONG_MIN && reacted && acknowledged;
-        // So may in cipher a word that is too short for most questions: what comes at its time behind that is the next event.
+        // So may an encrypted message too short for most requests: what follows on a timer is the next
+        // event.
         let confirms = confirms || self.may_confirm(open, reacted && wait >= PAUSE_MIN);
         let timer = wait >= LONG_MIN && self.roles.may_keep_time();
         let timer = timer || wait >= PAUSE_LONG && len < self.mss(SERVER) && self.may_be_due(open);
-        // A greeting is short: what begins with full segments was asked for elsewhere (the data of FTP), or is a stream.
+        // A greeting is short: a message that begins with full segments was requested elsewhere (the
+        // data of FTP), or is a stream.
         let greets = wait >= LONG_MIN && open.request_bytes == 0 && len >= self.mss(SERVER);
-        // Who has been silent for longer than that does not wait for its answers one behind the other: a heart-beat, a word.
+        // A client that was silent for longer than that does not wait for one reply after the other: it
+        // sent a heartbeat or a short message.
         let seldom = acknowledged && open.client_idle >= wait && open.request_bytes <= LINE_MAX;
-        // Words of both ends, each on its own timer, look like questions and answers whose server takes its time.
+        // Messages of both ends, each on its own timer, look like requests and replies of a slow
+        // server.
         let words = acknowledged && lens.iter().all(|&len| len <= BEAT_MAX);
         let beats = words && (wait >= BEAT_AFTER || seldom && wait >= PAUSE_LONG);
         let beside = beats || seldom && self.roles.is_out_of_measure(wait, open.n);
@@ -268,8 +286,9 @@ impl Connection {
         is_doubtful
     }
 
-    /// Whether who serves by its port, and nothing else, may be the one that asks in cipher: its peer reacts within a hundredth of the time, and no answer before
-    /// took a tenth of it.
+    /// Whether the end that is the server by nothing but its port may be the one that asks, in
+    /// encrypted messages: its peer reacts within a hundredth of the wait, and no earlier reply took a
+    /// tenth of it.
     fn may_be_asked(&self, open: &Open, wait: Duration) -> bool {
         self.midway
             && self.may_be_cipher()
@@ -278,8 +297,8 @@ impl Connection {
             && self.roles.longest_wait.times(REACTS) <= wait
     }
 
-    /// Whether the server's message comes when its timer is due, a round time behind the last thing that it said by itself or at all, and the client had
-    /// spoken at the heels of what it had heard.
+    /// Whether the server's message comes when its timer is due, a round time after its last message or
+    /// its last push, and the client had spoken right after what it heard.
     fn may_be_due(&self, open: &Open) -> bool {
         let wait = self.now - open.request_at();
         let said = self.flows[SERVER].last_data.map(|last| last.at);
@@ -288,38 +307,40 @@ impl Connection {
             && said.into_iter().chain(by_itself).any(|said| is_round(self.now - said, wait))
     }
 
-    /// Whether what the client said, or with which it `reacted`, is so short that it may have confirmed what the server had said, in a protocol that
-    /// nobody reads any more.
+    /// Whether the client's message, `reacted` or not, is so short that it may only have confirmed what
+    /// the server said, in a protocol that is no longer read.
     #[cold]
     #[inline(never)]
     fn may_confirm(&self, open: &Open, reacted: bool) -> bool {
-        // Several may be confirmed at once, each by a record of its own.
+        // Several may be confirmed at once, each in a record of its own.
         let words = open.request.index.max(1) as u64;
         let short = open.request_bytes > 0 && open.request_bytes <= words * CONFIRMS_MAX;
         short && (reacted && self.may_be_cipher() || self.is_signal(open.request_bytes as u32))
     }
 
-    /// Whether so few bytes in cipher hardly say more than that their sender is there.
+    /// Whether an encrypted message of this length is unlikely to say more than that its sender is
+    /// there.
     pub(super) fn is_signal(&self, len: u32) -> bool {
         len <= SIGNAL_MAX && self.may_be_cipher()
     }
 
-    /// Whether what is said is in cipher and is not HTTP/2: nobody reads on, or its port says so where the capture has neither the beginning nor the bytes.
+    /// Whether messages are encrypted and not HTTP/2: nothing more can be read, or the port says so if
+    /// the capture has neither the beginning nor the bytes.
     pub(super) fn may_be_cipher(&self) -> bool {
         self.speaks_tls() && (!self.frames.is_http2() || self.frames.is_guess())
     }
 
-    /// Whether it is TLS or another cipher, or its port says so.
+    /// Whether the connection is encrypted, by what was read or by its port.
     pub(super) fn speaks_tls(&self) -> bool {
         self.talk.is_some() || ports::speaks_tls(self.ends.end(SERVER).port)
     }
 
-    /// Whether what was asked is.
+    /// Whether the request under way is encrypted.
     pub(super) fn is_in_cipher(&self, open: &Open) -> bool {
         self.may_be_cipher() && !self.asks_by_its_bytes(open.request_first)
     }
 
-    /// What rests on a guess at who asks is no more than possible.
+    /// A wait that rests on a guess at which end asks is at most possible.
     pub(super) fn doubt_turn(&mut self, segment: &Segment, from: usize, verdict: &mut Verdict) {
         if from == SERVER && self.roles.watch() {
             self.doubt_answer(segment, verdict);
@@ -362,7 +383,7 @@ impl Connection {
         self.spare = Some(open);
     }
 
-    /// Nobody answered it.
+    /// Bills a parked message that nobody answered.
     #[cold]
     pub(super) fn close_parked(&mut self, parked: Parked, ledger: &mut Ledger) {
         self.roles.on_push(parked.start);
@@ -382,7 +403,8 @@ impl Connection {
         self.hand_over(meta, &mut account, ledger);
     }
 
-    /// The client answered it with a message that began at `start` and has cost `answer` since then.
+    /// Bills a parked message that the client answered with a message that began at `start` and has
+    /// cost `answer` since then.
     #[cold]
     pub(super) fn close_with_answer(
         &mut self,

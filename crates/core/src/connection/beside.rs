@@ -1,8 +1,10 @@
-//! Are several questions under way at once, where nothing that is read of their protocol says so?
+//! Are several requests under way at once, although nothing that is read of their protocol says so?
 //!
-//! Near the responder the answer to a question passes before the next question does, which had left before its sender can have
-//! heard of that: each of them was whole, and has a bill of its own. Near the initiator nobody can tell a question in two parts from two
-//! questions, unless an answer to an earlier one comes in between, which the second part had seen: then it is a guess.
+//! Near the responder, the reply to a request passes the capture before the next request does. If the
+//! next one left before its sender can have heard of the reply, each request was complete and gets a
+//! bill of its own. Near the initiator, a request in two parts cannot be told from two requests, unless
+//! the reply to an earlier one came in between and the second part had seen it: then the pairing is a
+//! guess.
 
 use tcpwhy_wire::{Segment, Seq};
 
@@ -15,18 +17,21 @@ use crate::flow::ends::side;
 use crate::flow::segment_class::{LastData, SendQueue};
 use crate::words::limits::BURST_GAP;
 
-/// Where so many parts of questions may have been questions, nobody knows what answers which. Source: none written down.
+/// From this many parts that may have been requests on, it is unknown which reply answers which
+/// request. Source: none written down.
 const OTHERS_MIN: u8 = 3;
-/// Which of several parts was answered matters by one part in so many of the wait, or less. Source: none written down.
+/// Which of several parts was answered is immaterial if they span at most one part in this many of the
+/// wait. Source: none written down.
 const LITTLE_SHARE: i64 = 10;
 
 impl Connection {
-    /// Whether its responder had said all of its answer before this small message reached it, whose sender had not even heard that the
-    /// request had arrived: what was answered was a whole question, and this is another one.
+    /// Whether the responder had finished its reply before this small message reached it, while the
+    /// message's sender had not even heard that the request had arrived: then the reply answered a
+    /// whole request, and this is another one.
     pub(super) fn asks_beside(&self, open: &Open, segment: &Segment, from: usize, first: Seq) -> bool {
         let (Some(asked), Some(said)) = (&open.request.last, &open.reply.last) else { return false };
         let is_whole = |of: &LastData, end: usize| of.len < self.mss(end) && of.queue == SendQueue::Emptied;
-        // Of several streams that were asked for, one has its answer.
+        // Of several streams that were requested, one has its reply.
         let one_of_several = self.frames.is_http2() && self.is_in_pieces(open);
         let may_be_alert = ALERTS.contains(&open.reply_bytes) && self.is_in_cipher(open);
         segment.ack.at_or_before(first)
@@ -42,15 +47,16 @@ impl Connection {
             && !self.goes_on_by_its_bytes(from, segment.seq)
     }
 
-    /// Whether nothing but the answer acknowledges the request: who has not seen the one has not heard of the other, however near it seems to be where a capture begins in the
-    /// middle.
+    /// Whether only the reply acknowledges the request: a sender that has not seen the one has not seen
+    /// the other, however near it seems in a capture that begins midway.
     fn was_acked_by_answer(&self, open: &Open, from: usize) -> bool {
         let said = open.reply.last.filter(|_| open.reply.index == 0);
         let acked = self.flows[from].view.clocking_ack();
         acked.zip(said).is_some_and(|(acked, said)| acked.packet == said.packet && acked.left == 0)
     }
 
-    /// Whether an answer acknowledges some pieces of a request and not the last ones: those may be other questions.
+    /// Whether a reply acknowledges the first pieces of a request but not the last ones, which may then
+    /// be other requests.
     #[inline]
     pub(super) fn answers_part(&self, open: &Open, segment: &Segment) -> bool {
         open.request.index > 1 && self.answers_first_pieces(open, segment)
@@ -59,7 +65,8 @@ impl Connection {
     #[cold]
     #[inline(never)]
     fn answers_first_pieces(&self, open: &Open, segment: &Segment) -> bool {
-        // Full segments go on with one: a session's last words and a long first question behind them (False Start, RFC 7918).
+        // Full segments continue a single request: the end of a handshake with a long first request
+        // after it (False Start, RFC 7918).
         let short = open.request_bytes < u64::from(self.mss(open.initiator));
         short
             && segment.flags.ack()
@@ -68,7 +75,8 @@ impl Connection {
             && !self.asks_by_its_bytes(open.request_first)
     }
 
-    /// Whether an answer comes in the middle of a long request of many writes: it acknowledges some of them.
+    /// Whether a reply comes in the middle of a long request of many writes, of which it acknowledges
+    /// some.
     #[cold]
     #[inline(never)]
     pub(super) fn comes_between(&self, open: &Open, segment: &Segment) -> bool {
@@ -78,8 +86,9 @@ impl Connection {
             && !self.asks_by_its_bytes(open.request_first)
     }
 
-    /// An answer has come `between` writes of its request, or not. Where that happens again and again, both ends speak when they have something to say, as in a conference: the pauses
-    /// may be between messages.
+    /// Notes whether a reply came `between` the writes of its request. If that happens repeatedly, both
+    /// ends speak whenever they have something to say, as in a conference, and the pauses may lie
+    /// between messages.
     #[inline]
     pub(super) fn on_answer_between(&mut self, from: usize, between: bool) {
         if between {
@@ -97,9 +106,10 @@ impl Connection {
         }
     }
 
-    /// Whether what goes on with a request may be another question, which its sender asks since the answer to an earlier one has come.
+    /// Whether the continuation of a request may be another request, which its sender made because the
+    /// reply to an earlier one has come.
     pub(super) fn may_be_another(&self, open: &Open, segment: &Segment, from: usize) -> bool {
-        // What leaves together was written before.
+        // Data that leaves together was written earlier.
         let later = open.request.last.is_some_and(|last| segment.at - last.at >= BURST_GAP);
         from == open.initiator
             && later
@@ -109,14 +119,15 @@ impl Connection {
             && !self.goes_on_by_its_bytes(from, segment.seq)
     }
 
-    /// Whether a request was written in more pieces than its segments are full.
+    /// Whether a request was written in pieces, so that segments before its last are not full.
     pub(super) fn is_in_pieces(&self, open: &Open) -> bool {
         let last = open.request.last.map_or(0, |last| u64::from(last.len));
         let before = open.request_bytes.saturating_sub(last);
         before < open.request.index as u64 * u64::from(self.mss(open.initiator))
     }
 
-    /// What goes on `may_be` another question: this exchange is a guess then, and after a few of them all that follow are.
+    /// A continuation `may_be` another request: then this exchange is a guess, and after a few of them
+    /// all later ones are.
     pub(super) fn on_part(&mut self, may_be: bool) {
         let Some(open) = self.open.as_deref_mut().filter(|_| may_be) else { return };
         open.is_guess = true;
@@ -127,7 +138,8 @@ impl Connection {
     }
 }
 
-/// Whether all parts that an answer may belong to were said within a small part of the wait for it: whichever it answers, that took about as long.
+/// Whether all parts that a reply may belong to were sent within a small part of the wait: whichever it
+/// answers, it took about as long.
 pub(super) fn matters_little(open: &Open, segment: &Segment) -> bool {
     let asked = open.request_at();
     open.request.index > 0 && (asked - open.passed).times(LITTLE_SHARE) <= segment.at - asked

@@ -27,18 +27,18 @@ use crate::words::limits::{
 };
 use crate::words::report::{Confidence, Trigger};
 
-/// What a writer that is woken takes to write on.
+/// The most a woken writer takes to go on writing.
 const BEHIND_TAIL_MAX: Duration = Duration::from_millis(1);
 
-/// An answer that goes on in so many pieces, each written by itself, may be a stream that nobody waits for (media that are
-/// sent as they come, RFC 2326, 10.12). Source: none written down.
+/// A reply of at least this many pieces, each written by itself, may be a stream that nobody waits for (media
+/// sent as it comes, RFC 2326, 10.12). Source: none written down.
 const STREAM_PIECES: usize = 32;
-/// ... and for so long. Source: none written down.
+/// ... and one that lasts at least this long. Source: none written down.
 const STREAM_MIN: Duration = Duration::from_secs(1);
-/// Who waits for an answer has given up before it has come in for so long. Source: none written down.
+/// A client gives up on a reply that takes this long to come in. Source: none written down.
 const STREAM_LONG: Duration = Duration::from_secs(5);
 
-/// What holds a small write until an acknowledgement.
+/// The causes that hold a small write until an ACK.
 pub(super) const NAGLE: u32 = Cause::Nagle.bit() | Cause::NagleDelayedAck.bit();
 
 impl Connection {
@@ -55,7 +55,7 @@ impl Connection {
         let path = if from == open.initiator { &open.request } else { &open.reply };
         let wait = path.frontier().map(|last| self.wait(segment, from, class, mss, last, path.index));
         if self.answers(open, segment, from, class) {
-            // What a second request let the server write may have been held beside the first reply.
+            // Nagle may have held, beside the first reply, what a second request made the server write.
             let held = wait.as_ref().and_then(|wait| nagle::holds_answer(wait, open.request.last.as_ref()?));
             if let (Some(mut verdict), Some(wait)) = (held, &wait) {
                 let observation = rules::observe(wait, &verdict);
@@ -78,7 +78,7 @@ impl Connection {
         let crossed = crossed::judge(open, &wait, &self.flows[1 - from], from, &judged);
         let mut verdict = crossed.unwrap_or(judged);
         if from != open.initiator && open.request_at() > wait.last.at - wait.rtt_to_sender {
-            verdict.split.doubt(); // it may have waited for what still came
+            verdict.split.doubt(); // it may have waited for the rest of the request
         }
         let another = self.may_be_another(open, segment, from);
         self.weigh_pause(&wait, from, another, &mut verdict);
@@ -88,7 +88,7 @@ impl Connection {
             && segment.at - open.request_at() >= STREAM_MIN
             && !self.goes_on_by_its_bytes(from, segment.seq);
         let mut observation = rules::observe(&wait, &verdict);
-        // Nothing of an answer had arrived: the application wrote all of it before it read.
+        // Only a gap before any reply data shows an application that writes everything before it reads.
         let read = open.reply_first.is_some_and(|first| segment.ack.after(first));
         if read || from != open.initiator || open.request.index > 0 {
             observation.forget_shape();
@@ -105,7 +105,7 @@ impl Connection {
         (verdict, Follows::Own)
     }
 
-    /// An answer that goes on in so many pieces may be a stream: its sender's pauses were hardly waited for.
+    /// A reply in this many pieces may be a stream, whose sender's pauses were hardly waited for.
     #[cold]
     fn doubt_stream(&mut self, segment: &Segment, from: usize, verdict: &mut Verdict) {
         let (Some(open), sender) = (self.open.as_deref_mut(), side(from)) else { return };
@@ -119,7 +119,7 @@ impl Connection {
         open.reply.settle().revise(revision);
     }
 
-    /// It may answer something that is missing from the capture.
+    /// The segment may answer something that is missing from the capture.
     fn behind_unseen(&self, wait: &Wait<'_>, from: usize) -> Option<Verdict> {
         let (last, segment) = (wait.last, wait.segment);
         if !self.flows[1 - from].acked_unseen() || segment.at - last.at < BURST_GAP {
@@ -129,8 +129,7 @@ impl Connection {
         Some(Verdict { split: Split::of(segment.at - last.at).rest(charge), trigger: Trigger::Write })
     }
 
-    /// A pause within a message of HTTP/2 in cipher: what follows may be another stream's, and where several may have been asked for it hardly
-    /// goes on with one.
+    /// A pause in an encrypted HTTP/2 message: another stream may go on, all the more if several are open.
     #[cold]
     fn weigh_stream(&self, from: usize, split: &mut Split) {
         let Some(open) = self.open.as_deref() else { return };
@@ -141,7 +140,7 @@ impl Connection {
         }
     }
 
-    /// How sure a wait within a message can be, for what is not known of its sender and of its receiver.
+    /// Lowers the confidence in a wait within a message by what is unknown of its sender and receiver.
     fn weigh_pause(&self, wait: &Wait<'_>, from: usize, another: bool, verdict: &mut Verdict) {
         match repair::surest_of_arrived(wait) {
             _ if self.damaged[from] => {}
@@ -167,7 +166,7 @@ impl Connection {
         } else if another || self.open.as_deref().is_some_and(|open| open.is_guess) {
             verdict.split.doubt();
         } else if from == SERVER && self.may_be_behind() {
-            verdict.split.doubt(); // it may be a round on the way behind whoever acknowledges
+            verdict.split.doubt(); // it may be a round trip beyond the host that acknowledges
         } else if self.is_framed() || self.frames.is_guess() {
             verdict.split.doubt(); // each frame is a message of its own, and what was left out may have been messages
         } else if wait.gap >= ASKS_ON_MAX && self.open.as_deref().is_some_and(|open| open.initiator == from) {
@@ -175,18 +174,18 @@ impl Connection {
         } else if self.goes_on_by_its_bytes(from, wait.segment.seq) {
             verdict.split.settle_message();
         } else if from == SERVER && self.frames.ended_a_stream(wait.last) {
-            verdict.split.doubt(); // it is another stream's
+            verdict.split.doubt(); // it belongs to another stream
         } else if self.frames.is_http2() {
             self.weigh_stream(from, &mut verdict.split);
         } else if from == SERVER && wait.last.len.max(wait.segment.payload_len) <= WORD_MAX {
-            // So short words may be messages of their own, and in cipher mostly are: nobody writes an answer in pieces of that size.
+            // Segments this short may be messages of their own; encrypted, they mostly are.
             if self.may_be_cipher() { verdict.split.doubt() } else { verdict.split.temper() }
         } else if self.is_signal(wait.segment.payload_len) {
             verdict.split.doubt(); // a ping beside the message under way
         }
     }
 
-    /// The interval before an answer: from the request's last byte, or from its first piece where the rest delayed nothing.
+    /// Bills the interval before a reply, from the request's last byte or from the piece that sufficed.
     fn bill_answer(&mut self, segment: &Segment, from: usize, class: SegmentClass) -> (Verdict, Follows) {
         let Some(open) = self.open.as_deref() else { unreachable!("it answers something") };
         let timing = self.timing(open, segment.at, from);
@@ -201,7 +200,7 @@ impl Connection {
         let answers_part = self.answers_part(open, segment);
         let between = !answers_part && open.request.index > 1 && self.comes_between(open, segment);
         if from == SERVER && (self.may_be_behind() || self.beyond().is_some()) {
-            // Of a question in pieces it may answer the first one.
+            // If the request came in pieces, this may answer the first one.
             self.answers.on_answer(segment.at - open.passed);
             if self.may_be_behind() {
                 verdict.split.temper();
@@ -236,7 +235,7 @@ impl Connection {
         (verdict, if own_time { Follows::Beginning } else { Follows::Request })
     }
 
-    /// What rests on a guess at what an answer belongs to is no more than possible. Returns whether it may be none.
+    /// A wait is at most possible if the pairing is a guess. Returns whether the reply may be none.
     fn doubt_pairing(
         &self,
         open: &Open,
@@ -245,10 +244,10 @@ impl Connection {
         by_guess: bool,
         verdict: &mut Verdict,
     ) -> bool {
-        // It may go on with what it had said already.
+        // It may continue a reply that had begun.
         let goes_on = !self.frames.answers()
             && open.reply.frontier().is_some_and(|said| self.said_part_early(open, said, segment.at));
-        // What was no more than a word was not the answer of one part.
+        // A reply of a few bytes was not the reply to one part.
         let word = open.reply_bytes <= u64::from(WORD_MAX);
         let little = word && (by_guess || goes_on) && matters_little(open, segment);
         let is_doubtful = (by_guess || goes_on) && !little
@@ -265,8 +264,7 @@ impl Connection {
         is_doubtful
     }
 
-    /// What held an answer whose question had come while a small segment from before it was not acknowledged: Nagle holds that like the
-    /// rest of a write.
+    /// What held a reply whose request came while an earlier small segment was unacknowledged, as Nagle does.
     pub(super) fn held_beside_earlier(
         &self,
         open: &Open,
@@ -289,7 +287,7 @@ impl Connection {
             .cloned()
     }
 
-    /// Whether an answer came sooner than the last of its request can have caused it: it had waited for the first part alone.
+    /// Whether a reply came too soon for the last of its request to have caused it: the first part alone did.
     fn came_too_soon(&self, open: &Open, at: Instant, from: usize) -> bool {
         let rtt_to_sender = self.tap_rtt(from);
         open.request.index == 1
@@ -298,12 +296,12 @@ impl Connection {
             && at - open.request_at() < rtt_to_sender - rtt_to_sender.divided_by(ROUND_TRIP_PLAY)
     }
 
-    /// How an answer at `at` lies to the pieces of its request. A clock of ten milliseconds does not show what came at quite another time.
+    /// How a reply at `at` lies to the pieces of its request, if the capture's clock is fine enough.
     pub(super) fn timing(&self, open: &Open, at: Instant, from: usize) -> Option<Timing> {
         open.timing(at).filter(|_| self.flows[from].grain_ms == 0)
     }
 
-    /// Whether an answer at `at` had waited for both pieces of its request, as nearly all have.
+    /// Whether a reply at `at` had waited for both pieces of its request, as nearly all do.
     #[inline(never)]
     pub(super) fn waited_for_both(&self, open: &Open, at: Instant, from: usize) -> bool {
         let timing = self.timing(open, at, from);
@@ -373,12 +371,12 @@ impl Connection {
         self.tap_rtt(end) <= self.tap_rtt(1 - end)
     }
 
-    /// The rate at which the path lets this end's bytes through, as far as it has shown.
+    /// The rate at which the path delivers this end's bytes, as far as that has been seen.
     pub(super) fn shown_rate(&self, end: usize) -> Option<Rate> {
         self.flows[end].rate(self.is_near(end))
     }
 
-    /// Whether a segment of the responder answers request bytes that came since its last one.
+    /// Whether a segment of the responder answers request bytes that arrived after its last one.
     pub(super) fn answers(&self, open: &Open, segment: &Segment, from: usize, class: SegmentClass) -> bool {
         if from == open.initiator {
             return false;
@@ -398,10 +396,11 @@ impl Connection {
         }
     }
 
-    /// Whether its responder had not had all of the request when it spoke last: then its host had acknowledged less than that (RFC 9293, 3.10.7.4),
-    /// and what comes behind a silence with everything acknowledged answers the whole.
+    /// Whether the responder lacked part of the request when it last spoke: its host had then acknowledged
+    /// only part (RFC 9293, 3.10.7.4), and a segment after a silence, with everything acknowledged, answers
+    /// the whole.
     fn said_part_early(&self, open: &Open, reply: &LastData, at: Instant) -> bool {
-        // What its asker has said since that is no part of it has another acknowledgement.
+        // Data that the requester sent later, outside the request, has an ACK of its own.
         let is_last = |asked: &LastData| {
             self.flows[open.initiator].last_data.is_some_and(|last| last.packet == asked.packet)
         };
@@ -412,7 +411,6 @@ impl Connection {
             && !(self.frames.is_http2() && self.has_given_room(open))
     }
 
-    /// Takes the billed segment into its path.
     pub(super) fn extend(
         &mut self,
         segment: &Segment,

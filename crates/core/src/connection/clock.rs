@@ -1,11 +1,11 @@
-//! What if the capture's clock is set meanwhile, or steps back again and again?
+//! What if the capture's clock is set during a connection, or steps back repeatedly?
 //!
-//! Where both ends stamp their packets, these say how long it was across one step: forward, what the clock went on by is nobody's time;
-//! backward, it goes on from where it was.
+//! If both ends send time stamps, these tell how much time really passed across one step. After a step
+//! forward, the step is charged to nobody; after a step back, time goes on from where it was.
 //!
-//! Queues of an interface hand over packets in another order, by less than milliseconds, and one step of a clock that is set is passed
-//! over: no interval across it is measured (`general.rs`). A clock that steps back more often says nothing of the times between its
-//! steps either.
+//! Interface queues reorder packets by less than a few milliseconds. A single step of a clock being set
+//! is skipped: no interval across it is measured (`general.rs`). A clock that steps back more often
+//! measures nothing between its steps either.
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
@@ -19,15 +19,16 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::rules::verdict::Verdict;
 use crate::tally::closed::Closed;
 
-/// No queue of an interface holds packets for so long. Source: none written down.
+/// A step back of more than this is the clock's: no interface queue holds packets for so long. Source:
+/// none written down.
 const STEP_MIN: Duration = Duration::from_millis(10);
-/// From so many gaps on it is known what all of them are multiples of. Source: none written down.
+/// From this many gaps on, their common divisor is the clock's tick. Source: none written down.
 const GAPS_MIN: u8 = 4;
-/// Below this, what a coarse clock makes of a wait is no more than waits vary. Source: none written down.
+/// Ticks below this blur a wait by no more than waits vary. Source: none written down.
 const GRAIN_MIN: Duration = Duration::from_millis(5);
-/// A gap has two ends.
+/// A gap has two ends, each off by up to a tick.
 const GRAINS_OFF: i64 = 2;
-/// A clock is set once.
+/// This many steps back make a clock unsteady: a clock is set once.
 const STEPS_MAX: u8 = 2;
 
 fn took(verdict: &Verdict) -> Duration {
@@ -35,14 +36,14 @@ fn took(verdict: &Verdict) -> Duration {
 }
 
 impl Connection {
-    /// The next packet, of this time, comes before the last one's.
+    /// Counts a step if the next packet, captured at `at`, is dated before the last one.
     #[cold]
     pub(super) fn count_step(&mut self, at: Instant) {
         self.steps = self.steps.saturating_add(u8::from(self.last_at - at > STEP_MIN));
     }
 
-    /// A packet's time is before the last one's. Where its sender's clock went on meanwhile the capture's was set back, and goes on from where
-    /// it was. Returns the packet's time by that.
+    /// A packet is dated before the last one. If its sender's clock went on meanwhile, the capture's
+    /// clock was set back; time goes on from where it was. Returns the packet's corrected time.
     #[cold]
     #[inline(never)]
     pub(super) fn weigh_step(&mut self, at: Instant, segment: &Segment, from: usize) -> Instant {
@@ -55,7 +56,7 @@ impl Connection {
         at + by
     }
 
-    /// Whether both ends' clocks say that the capture's was set before this end's last packet.
+    /// Whether both ends' clocks show that the capture's clock was set before this end's last packet.
     #[inline]
     pub(super) fn weigh_jump(&mut self, from: usize) {
         if self.flows[from].clock.jump().is_some() {
@@ -78,7 +79,8 @@ impl Connection {
         self.set = Some(Box::new((at, by.at_least_zero())));
     }
 
-    /// What the clock was set on by while this was under way is nobody's, and of the rest nobody knows how long it was.
+    /// Charges nobody for the step of a clock set forward during an exchange; how long the rest took is
+    /// then unknown.
     #[cold]
     #[inline(never)]
     pub(super) fn leave_out_set(&self, closed: &Closed, account: &mut Account) {
@@ -91,7 +93,8 @@ impl Connection {
         }
     }
 
-    /// What the clock of a capture that counts milliseconds goes on by: a timer of 10 ms, for example. `now` is still the last packet's time.
+    /// Learns the tick of a capture clock in milliseconds, such as a timer of 10 ms. `now` is still the
+    /// last packet's time.
     #[cold]
     #[inline(never)]
     pub(super) fn learn_grain(&mut self, at: Instant) {
@@ -111,12 +114,12 @@ impl Connection {
         }
     }
 
-    /// Whether its clock steps back again and again.
+    /// Whether the capture's clock steps back repeatedly.
     pub(super) fn is_unsteady(&self) -> bool {
         self.steps >= STEPS_MAX
     }
 
-    /// What such a clock measured is no more than possible.
+    /// Measurements of an unsteady or coarse clock are at most possible.
     #[inline]
     pub(super) fn doubt_times(&self, verdict: &mut Verdict) {
         if self.is_unsteady() || self.flows[CLIENT].grain_ms > 0 {

@@ -1,4 +1,5 @@
-//! What does a finished message come to? The way that the capture did not see, and the hand-over to the ledger.
+//! What does a finished message cost? The path beyond the capture is added, and the bill handed to the
+//! ledger.
 
 mod usual;
 
@@ -24,7 +25,8 @@ use crate::words::limits::{DELAYED_ACK_MAX, HELD_BACK_MIN, ROUND_TRIP_PLAY};
 use crate::words::report::{Confidence, Kind, Pairing};
 
 impl Connection {
-    /// Ends what is under way and hands it to the ledger. `next` is the segment that starts something else.
+    /// Ends the exchange under way and hands it to the ledger. `next` is the segment that starts something
+    /// else.
     pub(crate) fn close(&mut self, next: Option<&Segment>, ledger: &mut Ledger) {
         if next.is_none() || self.open.is_some() && !self.waits_for_a_shorter_way() {
             self.close_setup(None, ledger); // not before the first exchange has shown the round trip
@@ -63,7 +65,7 @@ impl Connection {
         match parked {
             Some(parked) if kind == Kind::OneWay => {
                 if self.next_n == open.n + 1 {
-                    self.next_n = open.n; // it has none of its own
+                    self.next_n = open.n; // it has no number of its own
                 }
                 let account = open.request.settle();
                 self.close_with_answer(*parked, account, (start, request_bytes), packets, ledger);
@@ -83,7 +85,7 @@ impl Connection {
         }
         let end = self.charge_way_back(&mut open, kind, speaker, next);
         let elapsed = open.last_path().settle().total();
-        // A one-way message is over for its sender when it is written.
+        // For its sender, a one-way message is over when it is written.
         let own = if kind == Kind::OneWay { elapsed - end } else { elapsed + awaited };
         self.last_wait_end = Maybe::of(start + own);
         let meta = Closed {
@@ -103,7 +105,7 @@ impl Connection {
         self.spare = Some(open);
     }
 
-    /// Whether all that was said before the `next` message is HTTP/2's own.
+    /// Whether everything before the `next` message was HTTP/2's own frames.
     #[cold]
     #[inline(never)]
     fn is_no_more_than_frames(&self, next: Option<&Segment>) -> bool {
@@ -112,7 +114,7 @@ impl Connection {
             || self.open.is_some() && self.frames.is_ping()
     }
 
-    /// Nobody waits for what HTTP/2 says by itself, and it answers nothing.
+    /// Drops an exchange of HTTP/2's own frames, which nobody waits for and which answer nothing.
     #[cold]
     fn drop_open(&mut self, ledger: &mut Ledger) {
         let Some(open) = self.open.take() else { return };
@@ -123,8 +125,8 @@ impl Connection {
         }
     }
 
-    /// A greeting that its client did not wait for, or an answer that the server goes on behind with the `next` message as if it had not
-    /// been one, may be the first of what it says by itself.
+    /// A greeting that the client did not wait for, or a reply that the server follows with a `next` message
+    /// of equal length, may be the first of several messages that the server sends by itself.
     #[inline(never)]
     fn doubt_unasked(&self, open: &mut Open, next: &Segment) {
         if open.request_bytes == 0 && self.has_not_waited_for_greeting(open, next) {
@@ -134,7 +136,8 @@ impl Connection {
         }
     }
 
-    /// What is as long as the message that the server sends by itself behind it, in no protocol that is read, may have been the first of these.
+    /// In a protocol that is not read, a reply as long as the push that follows it may itself have been a
+    /// push.
     #[cold]
     fn doubt_first_of_many(&self, open: &mut Open) {
         if open.kind() == Kind::Exchange
@@ -146,7 +149,8 @@ impl Connection {
         }
     }
 
-    /// Whether a client spoke before it can have heard the server's greeting, as one does that does not wait for it.
+    /// Whether the client spoke before it can have heard the server's greeting, as a client does that does
+    /// not wait for it.
     #[cold]
     fn has_not_waited_for_greeting(&self, open: &Open, next: &Segment) -> bool {
         next.src == self.ends.end(CLIENT)
@@ -155,7 +159,7 @@ impl Connection {
             && open.reply_first.is_some_and(|first| next.ack.at_or_before(first))
     }
 
-    /// Charges the way that the capture did not see, behind the last word. Returns how long that is.
+    /// Charges the way after the last segment that the capture did not see. Returns how long that is.
     fn charge_way_back(
         &mut self,
         open: &mut Open,
@@ -189,7 +193,8 @@ impl Connection {
         end
     }
 
-    /// What names an end that is the client by a guess, or a program of whose messages no byte was captured, is no more than likely.
+    /// Causes that name an end are at most likely if its role is a guess, or if none of a program's message
+    /// bytes were captured.
     #[cold]
     pub(super) fn temper_assumed(&self, account: &mut Account) {
         if self.assumed {
@@ -200,22 +205,23 @@ impl Connection {
         }
     }
 
-    /// Whether some of the way to an end may have stood in queues for all of the connection, as others know it shorter.
+    /// Whether part of the measured round trip to an end may be a standing queue, since other connections
+    /// know a shorter one.
     #[inline]
     pub(super) fn stands(&self, end: usize) -> bool {
         let ways = [self.tap_rtt(CLIENT), self.tap_rtt(SERVER)];
         round_trip::may_stand(&self.flows, &self.path_memory, end, ways, self.now)
     }
 
-    /// Whether whoever asked acknowledges the answer later than any host does that has it (RFC 1122, 4.2.3.2), with the `next` segment, or went on
-    /// without having it: it was lost on its way, or stood.
+    /// Whether the requester acknowledges the reply with the `next` segment, later than any host would after
+    /// receiving it (RFC 1122, 4.2.3.2), or went on without it: the reply was lost or delayed on its way.
     fn was_heard_late(&self, open: &Open, next: &Segment, speaker: usize) -> bool {
         let last = open.reply.last.filter(|_| next.src == self.ends.end(open.initiator));
         let late = |last: LastData| self.is_acked_late(last.at, self.tap_rtt(open.initiator), speaker);
         last.is_some_and(late)
     }
 
-    /// Closes what is under way, whose answer may not have arrived when `next` left.
+    /// Closes the exchange under way, whose reply may not have arrived when `next` was sent.
     pub(super) fn close_beside(&mut self, next: &Segment, ledger: &mut Ledger) {
         if let Some(open) = self.open.as_deref_mut().filter(|open| next.src == self.ends.end(open.initiator))
         {
@@ -226,8 +232,8 @@ impl Connection {
         self.close(Some(next), ledger);
     }
 
-    /// Whether what passed at `at` is acknowledged by the present segment, and later than any host holds that back whose acknowledgements mostly
-    /// come by themselves.
+    /// Whether the present segment acknowledges what passed at `at`, later than any host delays an ACK, and
+    /// its sender mostly sends pure ACKs.
     #[inline]
     pub(super) fn is_acked_late(&self, at: Instant, rtt_to_listener: Duration, speaker: usize) -> bool {
         let flow = &self.flows[speaker];
@@ -236,8 +242,8 @@ impl Connection {
             && flow.is_acked_bare()
     }
 
-    /// Nothing more belongs to it: what is still in doubt is charged or not. Returns who has the last word. Pieces that nobody
-    /// answered are closed, the first of them as the answer to what is parked.
+    /// Settles a complete exchange: charges or drops what is still in doubt. Returns the end that spoke last.
+    /// Pieces without a reply are closed, the first of them as the answer to the parked message.
     pub(super) fn settle(
         &mut self,
         open: &mut Open,
@@ -259,7 +265,7 @@ impl Connection {
         }
         if open.kind() == Kind::OneWay {
             self.close_pieces(open, parked, ledger);
-            open.reply_bytes = 0; // what crossed it on its way
+            open.reply_bytes = 0; // bytes that crossed it on the path
         }
         self.charge_unrepaired(open);
         self.charge_never_arrived(open);
@@ -268,8 +274,8 @@ impl Connection {
         speaker
     }
 
-    /// What was sent again last, at `repaired`, had not repaired anything if the peer went on before it can have arrived, and nobody waits for
-    /// copies of last words.
+    /// Discards the last retransmission, at `repaired`, if the peer went on before it can have arrived.
+    /// Nobody waits for retransmissions of last words either.
     #[cold]
     #[inline(never)]
     fn weigh_last_copies(&self, open: &mut Open, next: Option<&Segment>, repaired: Instant) {
@@ -299,14 +305,14 @@ impl Connection {
         }
     }
 
-    /// Whether it set up the session.
+    /// Whether the exchange set up the session.
     #[inline]
     pub(super) fn is_session(&mut self, open: &Open) -> bool {
         self.talk.is_some()
             && self.set_up_session(open.initiator, open.request_first.zip(open.request_end).map(Into::into))
     }
 
-    /// What a finished message shows of who asks.
+    /// Learns from a finished message which end asks.
     fn learn_roles(&mut self, open: &Open, kind: Kind) {
         let len = open.request_bytes as u32;
         match kind {
@@ -343,7 +349,7 @@ impl Connection {
         }
     }
 
-    /// Pieces that nothing answered are messages of their own; the silence between them is nobody's wait.
+    /// Bills unanswered pieces as messages of their own; nobody waited during the silence between them.
     fn close_pieces(&mut self, open: &mut Open, parked: &mut Option<Box<Parked>>, ledger: &mut Ledger) {
         let speaker = open.initiator;
         let mut idle = open.client_idle;
@@ -381,7 +387,7 @@ impl Connection {
         open.client_idle = idle;
     }
 
-    /// Bills the handshake, unless that is done. Where nothing but SYNs are known of it, a `reset` ends it.
+    /// Bills the handshake, unless done already. If only SYNs are known of it, a `reset` ends it.
     pub(super) fn close_setup(&mut self, reset: Option<(Instant, u64)>, ledger: &mut Ledger) {
         if self.setup.is_none() || self.setup_billed {
             return;
@@ -404,12 +410,13 @@ impl Connection {
         let pair = self.pair();
         let stood = [CLIENT, SERVER].map(|end| round_trip::stood(&pair, end, side));
         let server = self.way_of(setup);
-        // Whoever acknowledges in its place shows nothing of the way that the last SYN took.
+        // A host that acknowledges for the server shows nothing of the path that the last SYN took.
         let behind = setup.is_repeated() && self.beyond().is_some();
         let server = if behind { (Duration::ZERO, false) } else { (server, !self.is_ambiguous()) };
         let late = self.opened_late(setup, server.0);
         let (client, mut sure) = round_trip::to_client(&pair);
-        // Nothing else shows so long a way, or who answered the SYN stands further away than who speaks for him since, or answers bound it.
+        // Nothing else shows so long a path, or a closer host has taken over from the one that answered the
+        // SYN, or later answers came sooner.
         let bounded = setup.opened().is_some_and(|took| self.answers.came_sooner(took));
         if self.is_unproven() || self.answers.is_of_another() || bounded {
             sure = sure.min(Confidence::Likely);
@@ -428,7 +435,7 @@ impl Connection {
     }
 }
 
-/// A client that has not heard a greeting when it speaks need not have waited for it.
+/// A client that speaks before it has heard the greeting need not have waited for it.
 #[cold]
 fn doubt_greeting(open: &mut Open) {
     open.is_unheard = true;
@@ -436,7 +443,7 @@ fn doubt_greeting(open: &mut Open) {
     open.last_path().settle().revise(unasked);
 }
 
-/// What nobody answers, and what came in pieces with pauses between them, may be as many messages.
+/// Unanswered messages, and pieces with pauses between them, may be as many separate messages.
 #[cold]
 pub(super) fn doubt_pauses(account: &mut Account, sender: Side) {
     let pauses = |line: LineView<'_>| line.cause() == Cause::SenderThink;

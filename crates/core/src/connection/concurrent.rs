@@ -1,13 +1,14 @@
-//! Several questions under way at once: which of them does each message answer, and what did each wait for?
+//! With several requests under way at once, which of them does each message answer, and what did each wait
+//! for?
 //!
-//! One question at a time needs no bytes: whoever speaks next answers. A client that asks again before it has its answer (a
-//! pipeline, a multiplexed connection) can be told from one that writes a question in pieces only by what the messages say, so
-//! that this works on marks alone ([`Mark`]). Each exchange then has an account of its own: the same moment is billed to every
-//! question that was waited for in it.
+//! One request at a time needs no bytes: the other end's next message is the reply. A client that asks again
+//! before it has its reply (a pipeline, a multiplexed connection) can be told from one that writes a request
+//! in pieces only by the content of the messages, so this works on marks alone ([`Mark`]). Each exchange then
+//! has an account of its own: the same moment is billed to every request that was waiting in it.
 //!
-//! What holds a direction delays all that lies behind: each wait of a sender is judged as always, and kept. A question's bill is
-//! the time from its first byte to its answer's last, less what held either direction meanwhile, less the way; what is left was
-//! the answering side's.
+//! A hold-up in a direction delays everything queued after it: each wait of a sender is judged as always, and
+//! kept. A request's bill is the time from its first byte to its reply's last, less the hold-ups of either
+//! direction meanwhile, less the path; the rest is the responder's own time.
 
 use tcpwhy_wire::{Duration, Segment, Seq};
 
@@ -36,15 +37,16 @@ use crate::words::limits::ASKS_ON_MAX;
 use crate::words::mark::{Mark, Role};
 use crate::words::report::{Kind, Pairing, Trigger};
 
-/// Questions under way at once on one connection; protocols settle for less (RFC 9113, 6.5.2, recommends 100 streams or more).
+/// Requests under way at once on one connection; protocols settle for less (RFC 9113, 6.5.2, recommends 100
+/// streams or more).
 const ASKED_MAX: usize = 1024;
-/// Segments sent again of which it is not known yet whether they were needed.
+/// Retransmissions that may yet prove needless.
 const RESENT_MAX: usize = 64;
 /// Heads of messages whose bytes are still to be delivered.
 const UNREAD_MAX: usize = 4096;
-/// What a sender's own program takes does not hold its direction.
+/// The cause that does not hold up a direction: its sender's own program.
 pub(super) const OWN: u32 = Cause::SenderThink.bit();
-/// What of a question's own direction holds up its answer.
+/// The causes in a request's own direction that hold up its reply.
 const REPAIRS: u32 = Cause::Rto.bit() | Cause::Loss.bit();
 
 impl Connection {
@@ -54,7 +56,7 @@ impl Connection {
         self.talk.as_ref().is_some_and(|talk| talk.is_concurrent)
     }
 
-    /// Takes note of the messages that begin in a segment, before the segment itself is taken.
+    /// Notes the messages that begin in a segment, before the segment itself is taken.
     #[inline]
     pub(super) fn take_marks(&mut self, marks: &[Mark], segment: &Segment, from: usize, ledger: &mut Ledger) {
         if !marks.is_empty() {
@@ -98,7 +100,7 @@ impl Connection {
         let talk = self.talk.get_or_insert_default();
         if !talk.is_concurrent {
             if at_once.is_empty() && !talk.ends_turns(marks, from, acked, sent) {
-                // Those of the other end have been noted as its own.
+                // The other end's marks were noted above as its own.
                 for mark in marks.iter().filter(|mark| !mark.by_peer) {
                     talk.note_in_turn(&[*mark], from, sent, acked);
                 }
@@ -115,7 +117,7 @@ impl Connection {
         }
         let unread = &mut talk.unread[from];
         if unread.marks.len() >= UNREAD_MAX {
-            unread.marks.clear(); // behind bytes that never come
+            unread.marks.clear(); // they wait for bytes that never come
         }
         let begin = unread.begin.unwrap_or(segment.seq);
         let own = |mark: &&Mark| !mark.by_peer && mark.role != Role::Lost && mark.seq.at_or_after(begin);
@@ -124,12 +126,12 @@ impl Connection {
         unread.marks.dedup();
     }
 
-    /// Whether a finished message set up the session; behind the first one that did not, nothing does.
+    /// Whether a finished message set up the session; none does once one has not.
     pub(super) fn set_up_session(&mut self, asker: usize, request: Option<[Seq; 2]>) -> bool {
         let Some(talk) = self.talk.as_deref_mut().filter(|talk| !talk.is_concurrent) else { return false };
         let Some([first, end]) = talk.session[asker] else { return false };
         let lies_in = request.is_some_and(|of| first.before(of[1]) && of[1].at_or_before(end));
-        // What was said in front of it, such as a CONNECT or a greeting, ends no session that begins behind it.
+        // A message before the session, such as a CONNECT or a greeting, does not end it.
         let is_before = request.is_none_or(|of| of[1].at_or_before(first));
         if !lies_in && !is_before {
             talk.session = [None; 2];
@@ -137,7 +139,7 @@ impl Connection {
         lies_in
     }
 
-    /// More is said than one question and its answer, one after the other: from now on each message has an account of its own.
+    /// More than one request and one reply in turn: from now on, each message has an account of its own.
     fn begin_concurrency(&mut self, segment: &Segment, ledger: &mut Ledger) {
         let Some(talk) = self.talk.as_deref_mut() else { return };
         let waiting = talk.pending.take();
@@ -240,7 +242,7 @@ impl Connection {
         self.rung(segment, from, verdict.trigger, Some(&verdict.split), ledger);
     }
 
-    /// What passed for its sender's own time may have been a wait for its protocol's window.
+    /// A wait taken for the sender's own time may have been a wait for its protocol's window.
     fn charge_credit(&mut self, segment: &Segment, from: usize, verdict: &mut Verdict) {
         let now = self.now;
         let (since, stopped) = self.flows[from].last_data.map_or((now, 0), |last| (last.at, last.packet));
@@ -253,7 +255,7 @@ impl Connection {
         verdict.split = application_window::judge(&verdict.split, waited, side(from), packets);
     }
 
-    /// Gives the bytes up to the first that is missing to the messages that they belong to.
+    /// Gives the bytes up to the first missing one to the messages that they belong to.
     fn deliver(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
         let Some(end) = self.flows[from].delivered() else { return };
         let Some(unread) = self.talk.as_deref_mut().map(|talk| &mut talk.unread[from]) else { return };
@@ -276,7 +278,7 @@ impl Connection {
         }
     }
 
-    /// The bytes from `first` to `end` belong to what their sender is in the middle of.
+    /// Adds the bytes from `first` to `end` to the message that their sender is in the middle of.
     #[inline(never)]
     fn extend_part(&mut self, segment: &Segment, from: usize, first: Seq, end: Seq) {
         let now = self.now;
@@ -289,7 +291,7 @@ impl Connection {
         };
         let reached = part.end.is_some_and(|last| end.at_or_after(last));
         let end = if reached { part.end.unwrap_or(end) } else { end };
-        // What the capture does not have is in nobody's sum.
+        // Bytes missing from the capture are in no sum.
         let bytes = ((end - first).max(0) as u32).min(talk.unread[from].seen);
         let Some(ask) = talk.find(n) else { return };
         if is_answer && bytes > 0 {
@@ -309,7 +311,7 @@ impl Connection {
         }
     }
 
-    /// What a mark's bytes belong to.
+    /// The message that a mark's bytes belong to.
     fn begin_part(&mut self, mark: &Mark, segment: &Segment, from: usize, ledger: &mut Ledger) -> Part {
         let n = match mark.role {
             Role::Asks | Role::Subscribes | Role::Tells => {
@@ -334,7 +336,7 @@ impl Connection {
         Part { of, end: mark.end, last: mark.last }
     }
 
-    /// The question that a mark goes on with, or a new one.
+    /// The request that a mark continues, or a new one.
     fn question_of(&mut self, mark: &Mark, segment: &Segment, from: usize, ledger: &mut Ledger) -> u64 {
         if let Some(n) = self.talk.as_deref_mut().and_then(|talk| talk.goes_on_with(mark, from))
             && !self.asks_anew(n, from, ledger)
@@ -344,7 +346,7 @@ impl Connection {
         self.ask(mark, expects(mark.role), segment, from, ledger)
     }
 
-    /// A new exchange begins.
+    /// Begins a new exchange.
     fn ask(
         &mut self,
         mark: &Mark,
@@ -388,7 +390,7 @@ impl Connection {
         n
     }
 
-    /// Closes everything that is under way.
+    /// Closes every exchange under way.
     pub(super) fn close_asked(&mut self, ledger: &mut Ledger) {
         while let Some(ask) = self.talk.as_deref_mut().and_then(|talk| talk.asked.pop_front()) {
             self.close_ask(ask, ledger);
@@ -452,7 +454,7 @@ impl Connection {
         self.hand_over(meta, &mut ask.account, ledger);
     }
 
-    /// Charges what a question and its answer waited for, up to the last byte that passed.
+    /// Charges what a request and its reply waited for, up to the last byte that passed.
     fn bill_ask(&self, ask: &mut Ask) {
         let Some(talk) = self.talk.as_deref() else { return };
         let (asker, other, is_cut) = (ask.asker, 1 - ask.asker, ask.is_cut || talk.heads_lost);

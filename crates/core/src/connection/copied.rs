@@ -1,4 +1,4 @@
-//! What do an acknowledgement, and what comes with it, show of what was sent again, and of an answer?
+//! What do an ACK, and the segment that carries it, show of retransmissions and of a reply?
 
 use tcpwhy_wire::{Duration, SackBlock, Segment};
 
@@ -8,7 +8,8 @@ use crate::rules::{needless, server_think, stood};
 use crate::words::limits::{HOST_VARIATION, ROUND_TRIP_PLAY};
 
 impl Connection {
-    /// A D-SACK (RFC 2883): what this end has sent again had arrived before, unless a part of it alone had.
+    /// A D-SACK (RFC 2883): the retransmitted data had already arrived, unless the block covers only
+    /// part of it.
     #[cold]
     pub(super) fn discard_spare(&mut self, to: usize, block: SackBlock) {
         let mss = self.mss(to);
@@ -24,9 +25,10 @@ impl Connection {
         }
     }
 
-    /// What is acknowledged now had arrived before it was sent again. Where that is later than any host with it acknowledges, the path
-    /// held it or the acknowledgement. A copy that is `told` to be one is acknowledged as it comes: where none had left so lately, the path held that
-    /// too.
+    /// What is acknowledged now had arrived before it was retransmitted. If the ACK is later than any
+    /// host would send it, the path held up the data or the ACK. A duplicate that the receiver has
+    /// `told` of is acknowledged on arrival: if none was sent recently enough, the path held that up as
+    /// well.
     #[cold]
     pub(super) fn discard_answered(&mut self, to: usize, told: bool) {
         let Some(mut open) = self.open.take() else { return };
@@ -42,7 +44,7 @@ impl Connection {
         self.open = Some(open);
     }
 
-    /// What an acknowledgement from this end shows of what its peer has sent again.
+    /// What an ACK from this end shows of its peer's retransmissions.
     #[inline]
     pub(super) fn weigh_copies(&mut self, segment: &Segment, from: usize, spurious: bool) {
         if !self.open.as_ref().is_some_and(|open| open.request.has_copies() || open.reply.has_copies()) {
@@ -64,8 +66,8 @@ impl Connection {
         self.open = Some(open);
     }
 
-    /// An acknowledgement that says less than the answer which it comes with had left before that, as soon as it had the question, or a part of it: the
-    /// path had brought them together, however late.
+    /// An ACK that covers less than the reply it comes with had left first, as soon as its sender had
+    /// the request or part of it. The path had brought the two together, however late.
     #[cold]
     #[inline(never)]
     pub(super) fn weigh_overtaken(&mut self, segment: &Segment, from: usize) {
@@ -80,7 +82,7 @@ impl Connection {
         }
     }
 
-    /// What a copy from this end shows of the answer that it came with.
+    /// What a retransmission from this end shows of the reply that came before it.
     #[cold]
     pub(super) fn weigh_copy(&mut self, segment: &Segment, from: usize) {
         let Some(mut open) = self.open.take() else { return };

@@ -1,4 +1,5 @@
-//! When is one of several answers over, also where its end was not captured, and what becomes of them where nothing is read any more?
+//! When is one of several replies over, even if its end was not captured, and what becomes of them once
+//! nothing is read any more?
 
 use tcpwhy_wire::Segment;
 
@@ -12,7 +13,7 @@ use crate::tally::ledger::Ledger;
 use crate::words::mark::Mark;
 
 impl Connection {
-    /// What comes from now on is not read any more.
+    /// From now on, nothing more is read.
     pub(super) fn lose_talk(&mut self, marks: &[Mark], from: usize, ledger: &mut Ledger) {
         self.close_asked(ledger);
         let mut talk = self.talk.take().unwrap_or_default();
@@ -28,7 +29,7 @@ impl Connection {
         }
     }
 
-    /// An acknowledgement came: closes the exchanges whose answers it covers, for nothing of them is sent again.
+    /// Closes the exchanges whose replies this ACK covers, for nothing of them is retransmitted.
     #[cold]
     pub(super) fn close_answered(&mut self, ack: &Segment, from: usize, ledger: &mut Ledger) {
         if let Some(talk) = self.talk.as_deref_mut() {
@@ -36,7 +37,7 @@ impl Connection {
         }
         let acked = [0, 1].map(|end| self.flows[end].highest_ack);
         let over = self.talk.as_deref_mut().map(|talk| talk.ripe.take(acked));
-        // Mostly they stand beside each other.
+        // Mostly they are neighbours.
         let mut place = 0;
         for n in over.into_iter().flatten() {
             let talk = self.talk.as_deref_mut();
@@ -51,7 +52,8 @@ impl Connection {
         }
     }
 
-    /// Whoever asks anew has had the answers that have arrived, as far as is known where these end.
+    /// A requester that asks anew has the replies that have arrived, as far as it is known where these
+    /// end.
     pub(super) fn close_cut(&mut self, asker: usize, ledger: &mut Ledger) {
         let una = [0, 1].map(|end| self.flows[end].highest_ack);
         let is_over = |ask: &Ask| ask.asker == asker && ask.may_be_over(una);
@@ -66,7 +68,7 @@ impl Connection {
         }
     }
 
-    /// The exchange that bytes belong to of which the heads were not captured.
+    /// The exchange of bytes whose heads were not captured.
     pub(super) fn cut(&mut self, mark: &Mark, from: usize) -> Option<u64> {
         let talk = self.talk.as_deref_mut()?;
         talk.heads_lost = true;

@@ -1,9 +1,10 @@
 //! What did a SYN carry besides itself (TCP Fast Open, RFC 7413)?
 //!
-//! The server takes a SYN's data or leaves it, and its SYN-ACK says so (tcp_try_fastopen, net/ipv4/tcp_fastopen.c). Data that
-//! it took left with the SYN: the request's round trip is the handshake's as well, and the connection cost nothing by itself.
-//! Data that it left was never sent as far as the request goes: the client sends it again behind the handshake
-//! (tcp_rcv_fastopen_synack, net/ipv4/tcp_input.c).
+//! The server accepts a SYN's data or not, and its SYN-ACK says which (tcp_try_fastopen,
+//! net/ipv4/tcp_fastopen.c). Data that it accepts was sent with the SYN: the request shares the
+//! handshake's round trip, and the connection cost nothing extra. Data that it does not accept counts
+//! as never sent: the client retransmits it after the handshake (tcp_rcv_fastopen_synack,
+//! net/ipv4/tcp_input.c).
 
 use tcpwhy_wire::{Flags, Segment};
 
@@ -20,7 +21,7 @@ impl Connection {
         setup.keep_early(data);
     }
 
-    /// The SYN-ACK tells what became of the SYN's data.
+    /// The SYN-ACK tells whether the SYN's data was accepted.
     pub(super) fn answer_syn_data(&mut self, syn_ack: &Segment, from: usize, ledger: &mut Ledger) {
         let answered = |_: &&mut _| from == SERVER && syn_ack.flags.ack();
         let Some(setup) = self.setup.as_mut().filter(answered) else { return };
@@ -38,8 +39,8 @@ impl Connection {
         let went_on = self.flows.iter().any(|flow| flow.bytes > 0);
         let Some(setup) = self.setup.as_mut() else { return };
         if setup.is_repeated() || went_on {
-            // Which of the SYNs the server had it from, and since when it works on it, is not known; what came between the
-            // two is an exchange by now, and its beginning stands.
+            // It is unknown which of the SYNs brought the data to the server, and since when the server
+            // works on it. What came between is an exchange by now, whose beginning stands.
             let next = &mut self.flows[CLIENT].snd_nxt;
             *next = Some(next.map_or(end, |next| next.latest(end)));
             return;

@@ -1,15 +1,15 @@
-//! How long are HTTP/2's own frames, in clear and in records of TLS?
+//! How long are HTTP/2's own frames, in plain text and in TLS records?
 //!
 //! Source: RFC 9113, 6; RFC 8446, 5.2; RFC 5288, 3.
 
-/// What a record adds to what is in it: nothing, TLS 1.3, TLS 1.2.
+/// What a record adds to its contents: nothing, TLS 1.3, TLS 1.2.
 pub(super) const RECORDS: [u32; 3] = [0, 22, 29];
 pub(super) const SETTINGS_ACK: u32 = 9;
 pub(super) const WINDOW_UPDATE: u32 = 13;
 pub(super) const PING: u32 = 17;
-/// A record in clear (RFC 8446, D.4).
+/// An unencrypted record (RFC 8446, D.4).
 pub(super) const CHANGE_CIPHER_SPEC: u32 = 6;
-/// Lengths of what may acknowledge SETTINGS, and of PING, a bit each.
+/// A bit for each length of a possible SETTINGS acknowledgement or PING.
 pub(super) const FRAME_LENGTHS: u64 = {
     let (mut lengths, mut n) = (0, 0);
     while n < RECORDS.len() {
@@ -24,16 +24,17 @@ pub(super) const FRAME_LENGTHS: u64 = {
 const PING_LENGTHS: u64 = 1 << PING | 1 << (PING + RECORDS[1]) | 1 << (PING + RECORDS[2]);
 /// What ends a session is so long (RFC 8446, 6 and 5.2; RFC 5288, 3): it may answer nothing.
 pub(super) const ALERTS: [u64; 2] = [24, 31];
-/// Two tickets of OpenSSL's are 510 bytes: what is longer may be the answer. Source: measured, OpenSSL 3.0.
+/// OpenSSL's two tickets take 510 bytes; a longer message may be the reply. Source: measured, OpenSSL
+/// 3.0.
 pub(super) const TICKETS_MAX: u32 = 520;
-/// No SETTINGS are so long, nor is what a server says with them.
+/// No SETTINGS are this long, even with what a server sends along with them.
 pub(super) const LONG_MIN: u32 = 500;
-/// More than these in one segment are hardly ever sent, and their sum may be anything.
+/// One segment hardly ever holds more frames than this, and the sum of more could be any length.
 const FRAMES_TOGETHER: u32 = 3;
-/// ... but for windows that a server opens. Source: none written down.
+/// ... except for the WINDOW_UPDATEs of a server. Source: none written down.
 const MANY: u32 = 40;
 
-/// What of frames a segment holds.
+/// The frames that a segment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Holds {
     pub settings: bool,
@@ -60,12 +61,12 @@ pub(super) fn holds(len: u32, record: u32) -> Option<Holds> {
             more: pings + updates > 1,
         })
     };
-    // Several frames in one record, or two of one frame each.
+    // Several frames in one record, or two records of one frame each.
     let two = || sum(len.checked_sub(2 * record)?).filter(|holds| record > 0 && holds.more);
     sum(len.checked_sub(record)?).or_else(two)
 }
 
-/// A record of many windows: a server may open one for each piece that it has read.
+/// A record of many WINDOW_UPDATEs: a server may send one for each piece that it has read.
 pub(super) fn many_windows(len: u32, record: u32) -> Option<Holds> {
     let frames = len.checked_sub(record).filter(|_| record > 0)?;
     let many = (2..=MANY).contains(&(frames / WINDOW_UPDATE)) && frames.is_multiple_of(WINDOW_UPDATE);
@@ -84,14 +85,15 @@ pub(super) fn are_windows(first: u32, bytes: u64) -> bool {
     is_window && bytes == 2 * u64::from(first)
 }
 
-/// What a record adds, by its place among them, if so many bytes may acknowledge SETTINGS.
+/// The index of the record type, if so many bytes may acknowledge SETTINGS.
 pub(super) fn acknowledging(len: u32) -> Option<usize> {
     RECORDS
         .iter()
         .position(|record| [SETTINGS_ACK, SETTINGS_ACK + WINDOW_UPDATE].map(|of| of + record).contains(&len))
 }
 
-/// Whether so many bytes of TLS may be the alert that ends it, behind HTTP/2's last word, GOAWAY without a reason (RFC 9113, 6.8), or not.
+/// Whether so many TLS bytes may be the alert that ends the session, alone or after HTTP/2's GOAWAY
+/// without a reason (RFC 9113, 6.8).
 pub(super) fn is_goodbye(bytes: u64) -> bool {
     let goaway = |record: u32| u64::from(PING + record);
     ALERTS
@@ -100,7 +102,7 @@ pub(super) fn is_goodbye(bytes: u64) -> bool {
         .any(|(&alert, &record)| bytes == alert || bytes == alert + goaway(record))
 }
 
-/// Whether so many bytes of TLS may be frames of HTTP/2's own and nothing else.
+/// Whether so many TLS bytes may be nothing but HTTP/2's own frames.
 pub(super) fn is_control(bytes: u64) -> bool {
     let of = |record: u32, len: u32| len == record + SETTINGS_ACK || holds(len, record).is_some();
     u32::try_from(bytes).is_ok_and(|len| RECORDS.iter().any(|&record| record > 0 && of(record, len)))

@@ -1,11 +1,12 @@
 //! Which small messages are HTTP/2's own, between the calls of the programs?
 //!
-//! An end of HTTP/2 acknowledges the other's SETTINGS, opens windows and asks with PING how far away the other is, at any time and in the middle of a call
-//! (RFC 9113, 6.5, 6.7 and 6.9; gRPC sends PING with nearly every message). Such a frame answers no request, and the answer to a PING is no request. Their sizes
-//! show them, and TLS adds the same to each record: 5 bytes of header, 16 of the cipher's tag, and 1 (RFC 8446, 5.2) or 8 (RFC 5288, 3) more.
+//! An HTTP/2 end acknowledges SETTINGS, sends WINDOW_UPDATEs and measures round trips by PING at any time,
+//! even in a call (RFC 9113, 6.5, 6.7 and 6.9; gRPC sends PING with nearly every message). Such frames answer
+//! no request, and the answer to a PING is no request. Their sizes give them away; TLS adds a constant to
+//! each record: 5 bytes of header, 16 of the cipher's tag, and 1 (RFC 8446, 5.2) or 8 (RFC 5288, 3) more.
 //!
-//! A size alone proves nothing: a request or a reply may be as large. So the connection must have shown that it is one of HTTP/2, and a frame of the
-//! responder's is the answer for as long as no other comes.
+//! A size alone proves nothing, since requests and replies may have it too. So the connection must first
+//! prove to be HTTP/2, and a frame of the responder's is the reply until something else comes.
 
 mod passing;
 mod unasked;
@@ -21,68 +22,68 @@ use crate::estimate::maybe::Maybe;
 use crate::flow::ends::CLIENT;
 use crate::flow::segment_class::{LastData, SegmentClass};
 
-/// The client's preface and SETTINGS (RFC 9113, 3.4), or what TLS begins with.
+/// The least length of a client's first segment: preface and SETTINGS (RFC 9113, 3.4), or TLS's ClientHello.
 const PREFACE_MIN: [u32; 3] = [24, 100, 100];
-/// SETTINGS are acknowledged before so many segments with data.
+/// SETTINGS are acknowledged within this many data segments.
 const SETTINGS_WITHIN: u8 = 12;
-/// So many in a row, without anything else, are messages.
+/// After this many frames in a row, with nothing else, the next are messages.
 const FRAMES_MAX: u8 = 4;
-/// So many times a PING must have been answered where the connection's beginning is not in the capture.
+/// This many PINGs must have been answered if the capture lacks the connection's beginning.
 const ECHOES_MIN: u8 = 2;
-/// Not those of this connection: they were messages.
+/// In `echoes`: this connection's supposed PINGs were messages.
 const REFUTED: u8 = u8::MAX;
-/// Who answers so many messages with nothing but PINGs has no other words. Source: none written down.
+/// An end whose answers to this many messages are all PING-sized sends no PINGs. Source: none written down.
 const CONFIRMED_MIN: u8 = 8;
-/// Whoever has sent so much is told that there is room for more.
+/// The reader of a request this long sends WINDOW_UPDATEs.
 const UPLOAD_MIN: u64 = 10_000;
-/// What one end writes within this belongs together.
+/// Segments that one end writes within this belong together.
 const TOGETHER: Duration = Duration::from_millis(1);
-/// ... and what a server's TLS and its HTTP/2 say before the program has been asked, within this. Source: none written down.
+/// ... and so do those of a server's TLS and HTTP/2 before its program is asked. Source: none written down.
 const OPENING_GAP: Duration = Duration::from_millis(5);
-/// Nobody gives a connection up sooner. Source: none written down.
+/// No end gives up a connection sooner. Source: none written down.
 const FAREWELL_AFTER: Duration = Duration::from_secs(1);
-/// An answer that both ends' SETTINGS are a part of is no longer than this: some tickets (RFC 8446, 4.6.1) and the settings.
+/// The longest reply that may include both ends' SETTINGS: some tickets (RFC 8446, 4.6.1) and the settings.
 const OPENING_MAX: u64 = 4_000;
-/// No ticket is as long as that: the answer has begun.
+/// In `ticket`: a message too long for a ticket, so the reply has begun.
 const NO_TICKET: u32 = u32::MAX;
 
 /// What is known of a connection's frames.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(super) struct Frames {
-    /// What a record adds, once the connection has shown to be one of HTTP/2, and whether that is a guess.
+    /// What a record adds, once the connection has proved to be HTTP/2, and whether that is a guess.
     record: Option<(u32, bool)>,
     counted: [u8; 2],
     is_preface: [bool; 3],
     /// By record, whether each end has sent what may acknowledge SETTINGS.
     settings: [[bool; 3]; 2],
-    /// Segments that may be a PING and its answer, and the last data segment.
+    /// Pairs of segments that may be a PING and its echo.
     echoes: u8,
-    /// What of each end may be a PING, behind messages of the other end, and nothing else.
+    /// Each end's possible PINGs after messages of the other end, with nothing else in between.
     confirmed: [u8; 2],
     last: (u8, u32),
     /// Frames of each end since the last message.
     run: [u8; 2],
-    /// Whose PING is not answered yet.
+    /// The end whose PING is not answered yet.
     asked: Option<u8>,
-    /// How long a part of the message under way is that may be a PING.
+    /// The length of a possible PING within the message under way.
     part: u8,
-    /// When each end's last frame passed that was left out.
+    /// When each end's last left-out frame passed.
     left_out: [Maybe<Instant>; 2],
     answer: Answer,
-    /// The initiator has echoed a PING of the responder's: that was no answer.
+    /// The initiator has echoed a PING of the responder's, which therefore was no reply.
     echoed: bool,
     /// The present segment answers the request, whatever came before.
     answers: bool,
-    /// The present segment goes on with the request, although frames came from its responder.
+    /// The present segment continues the request, although frames came from its responder.
     goes_on: bool,
-    /// Something that was left out may have been a part of the request.
+    /// Something left out may have been part of the request.
     doubtful: bool,
-    /// What a server's TLS and HTTP/2 seem to have said by themselves may have answered the part of the request that it acknowledges.
+    /// What a server's TLS and HTTP/2 seem to send by themselves may answer part of the request.
     answers_part: bool,
-    /// So many messages on, the server's TLS may have something to say by itself.
+    /// For this many more messages, the server's TLS may have something to say by itself.
     opening: u8,
-    /// How long all that it has said so is.
+    /// The one length of all that TLS has said so.
     ticket: Option<u32>,
     /// So many times in a row an upload has gone on behind windows.
     uploads: u8,
@@ -94,13 +95,13 @@ enum Answer {
     None,
     /// Nothing but frames.
     Frames,
-    /// Those of a PING's echo, where the message is no more than that PING.
+    /// The echo of a PING, if the message is no more than that PING.
     Echo,
     Message,
 }
 
 impl Frames {
-    /// Whether a segment of a connection of which nothing is known can be a PING or its echo.
+    /// Whether a segment can be a PING or its echo, on a connection of which nothing is known.
     #[inline]
     fn may_be_echo(&mut self, from: usize, len: u32) -> bool {
         let ping = RECORDS.iter().any(|record| record + PING == len);
@@ -110,14 +111,13 @@ impl Frames {
         ping
     }
 
-    /// Learns from a data segment whether the connection is one of HTTP/2; `request` as that is long so far. Returns what
-    /// frames it holds.
+    /// Learns from a data segment whether this is HTTP/2; `request` is the request's length. Returns frames.
     fn on_data(&mut self, len: u32, from: usize, request: u64) -> Option<Holds> {
         let last = std::mem::replace(&mut self.last, (from as u8, len));
         let acknowledges = acknowledging(len);
         let settings = Holds { settings: true, ping: false, more: false };
         if let Some((record, guessed)) = self.record {
-            // Without anything in it, a frame begins no answer: HEADERS have a field at least.
+            // An empty frame begins no reply: HEADERS have at least one field.
             let empty = len == SETTINGS_ACK + record && self.answer != Answer::Message;
             let is_first = |&n: &usize| RECORDS[n] == record && (empty || !self.settings[from][n]);
             if let Some(n) = acknowledges.filter(is_first) {
@@ -151,7 +151,7 @@ impl Frames {
         None
     }
 
-    /// Whether an end has said nothing but what would be PINGs for long, each of them behind a message of the other end's: they confirm those.
+    /// Whether an end has long sent only PING-sized messages, each after one of the other end, to confirm it.
     fn says_nothing_else(&mut self, last: (u8, u32), from: usize, held: Option<Holds>, record: u32) -> bool {
         let ping = held.is_some_and(|held| held.ping && !held.more);
         let behind = usize::from(last.0) != from && holds(last.1, record).is_none();
@@ -171,22 +171,22 @@ impl Frames {
         }
     }
 
-    /// The server has set up TLS in clear: what it says to the next message may be TLS's own.
+    /// The server has set up TLS in plain text: its response to the next message may be TLS's own.
     pub(super) fn on_session(&mut self) {
         self.opening = 2;
     }
 
-    /// Whether what the server says now may be.
+    /// Whether the server's present message may be TLS's own.
     pub(super) fn is_opening(&self) -> bool {
         self.opening == 1
     }
 
-    /// Whether all that the server has said to the message under way is its TLS's own: the client asks beside its Finished.
+    /// Whether all of the server's response so far is TLS's own: the client asks along with its Finished.
     pub(super) fn has_only_opened(&self) -> bool {
         self.opening == 1 && self.answer == Answer::Frames
     }
 
-    /// A message begins that nothing is to be known of.
+    /// A message begins, of which nothing is known yet.
     #[inline]
     pub(super) fn on_message(&mut self) {
         self.answer = Answer::None;
@@ -194,7 +194,7 @@ impl Frames {
         self.part = 0;
     }
 
-    /// A message begins. Returns whether that comes behind nothing but what the server's TLS may have said by itself, so that it may be no question.
+    /// A message begins. Returns whether it follows only TLS's own messages, so that it may be no request.
     pub(super) fn begin_message(&mut self) -> bool {
         let behind_opening = self.opening == 1 && self.answer == Answer::Frames && self.record.is_none();
         self.opening = self.opening.saturating_sub(1);
@@ -202,32 +202,32 @@ impl Frames {
         behind_opening
     }
 
-    /// Whether the connection has shown to be one of HTTP/2.
+    /// Whether the connection has proved to be HTTP/2.
     pub(super) fn is_http2(&self) -> bool {
         self.record.is_some()
     }
 
-    /// Whether the server has begun its answer in one breath with what its TLS and its HTTP/2 say by themselves: what it has acknowledged since is the client's
-    /// word about that.
+    /// Whether the server has begun its reply right along with TLS's and HTTP/2's own messages: what it has
+    /// acknowledged since is the client's response to those.
     pub(super) fn has_begun_to_answer(&self) -> bool {
         self.opening == 1 && self.ticket == Some(NO_TICKET)
     }
 
-    /// Whether so many bytes in cipher are windows and nothing else.
+    /// Whether so many encrypted bytes are WINDOW_UPDATEs and nothing else.
     pub(super) fn are_windows(&self, len: u32) -> bool {
         self.record.is_some_and(|(record, guessed)| {
             record > 0 && !guessed && holds(len, record).is_some_and(|held| !held.ping)
         })
     }
 
-    /// What the server has said so far acknowledges a part of the request alone. Returns whether its TLS seems to have said all of that by itself.
+    /// The server's response so far acknowledges part of the request. Returns whether that may be TLS's own.
     pub(super) fn answer_part(&mut self) -> bool {
         let opened = self.has_only_opened();
         self.answers_part |= opened;
         opened
     }
 
-    /// Takes a segment out that its end has sent at `at`.
+    /// Leaves out a segment that its end sent at `at`.
     pub(super) fn leave_out(&mut self, from: usize, at: Instant) {
         self.left_out[from] = Maybe::of(at);
     }
@@ -239,7 +239,7 @@ impl Frames {
             .is_some_and(|(record, guessed)| record > 0 && !guessed && last.len == SETTINGS_ACK + record)
     }
 
-    /// Whether all that was said so far is a frame of HTTP/2's own, which a message of `len` bytes does not go on with.
+    /// Whether the message so far is HTTP/2's own frame, which a message of `len` bytes does not continue.
     pub(super) fn is_frame_before(&self, open: &Open, len: u32) -> bool {
         self.record.is_some_and(|(record, _)| {
             let windows = |len: u32| (1..=u32::from(FRAMES_MAX)).any(|n| n * (WINDOW_UPDATE + record) == len);
@@ -249,7 +249,7 @@ impl Frames {
         })
     }
 
-    /// Whether that is a guess, from what may be PINGs and their echoes.
+    /// Whether HTTP/2 is a guess, from what may be PINGs and their echoes.
     #[inline]
     pub(super) fn is_guess(&self) -> bool {
         self.record.is_some_and(|(_, guessed)| guessed)
@@ -260,7 +260,7 @@ impl Frames {
         self.answer == Answer::Echo
     }
 
-    /// Whether a server's message asks nothing: in HTTP/2 a client alone asks (RFC 9113, 8.1). In clear, sizes tell less than what is read.
+    /// Whether server messages ask nothing: in HTTP/2 only clients ask (RFC 9113, 8.1). Plain text is read.
     pub(super) fn tells_who_asks(&self) -> bool {
         self.record.is_some_and(|(record, guessed)| record > 0 && !guessed)
     }
@@ -270,18 +270,18 @@ impl Frames {
         self.answers
     }
 
-    /// Whether the present segment goes on with the request although it has seen something that may be an answer.
+    /// Whether the present segment continues the request although its sender has seen a possible reply.
     pub(super) fn goes_on(&self) -> bool {
         self.goes_on
     }
 
-    /// Whether what the present segment seems to answer may be something else.
+    /// Whether the present segment may answer something else than it seems to.
     pub(super) fn is_doubtful(&self) -> bool {
         self.doubtful || self.answers_part || self.answers && self.is_guess()
     }
 
-    /// Whether a segment is HTTP/2's own, so that nobody's message begins or goes on with it. Where it may be what a server's TLS says by
-    /// itself, `opening` is how long after its sender's last data it came, and there where a word comes at its heels.
+    /// Whether a segment is HTTP/2's own, outside all messages. If it may be the server's TLS's own, or a
+    /// short message right after that, `opening` is how long after its sender's last data it came.
     #[inline]
     pub(super) fn is_left_out(
         &mut self,
@@ -298,9 +298,9 @@ impl Frames {
         self.is_frame(open, segment, from, class, opening)
     }
 
-    /// Takes what may be TLS's own tickets (RFC 8446, 4.6.1) and the server's SETTINGS (RFC 9113, 3.4): they come at once, and are the answer as long as nothing
-    /// else comes. Tickets are all as long; what else comes at once may be the answer, and what follows that, news, unless that was said before the question
-    /// was `heard` to its end.
+    /// Takes possible TLS tickets (RFC 8446, 4.6.1) and server SETTINGS (RFC 9113, 3.4): they come at once,
+    /// and are the reply until something else comes. Tickets all have one length; anything else at once may
+    /// be the reply, and later messages news, unless the request had not been `heard` to its end.
     #[cold]
     #[inline(never)]
     fn open(&mut self, gap: Duration, len: u32, replied: u64, heard: bool) {
@@ -313,7 +313,7 @@ impl Frames {
                 (self.answer, self.ticket) = (Answer::Message, Some(NO_TICKET));
             }
             Answer::Frames if gap < OPENING_GAP || acknowledging(len).is_some() => {
-                // Behind the settings a server has nothing more to say by itself but frames.
+                // After SETTINGS, a server has nothing more to say by itself but frames.
                 let more = self.ticket.is_none() && !is_control(len.into());
                 self.doubtful |= heard && more;
                 self.ticket = self.ticket.filter(|ticket| *ticket == len);
@@ -321,7 +321,7 @@ impl Frames {
             Answer::Frames => {
                 (self.answers, self.answer) = (replied <= OPENING_MAX, Answer::Message);
                 self.doubtful |= self.ticket.is_none() && self.record.is_none();
-                // SETTINGS that the client has acknowledged since were no answer, and no frame is as long as this.
+                // SETTINGS that the client has acknowledged since were no reply, and no frame is this long.
                 let known = self.answers && heard && self.tells_who_asks() && !is_control(len.into());
                 self.answers_part &= !known;
             }
@@ -333,7 +333,7 @@ impl Frames {
         len >= LONG_MIN && self.ticket.is_none_or(|ticket| !len.is_multiple_of(ticket))
     }
 
-    /// What a record adds, by its place, where these bytes acknowledge a server's SETTINGS: as long as that, or a little longer if it has acknowledged the client's.
+    /// The record type's index if this acknowledges a server's SETTINGS: by its length, or by coming at once.
     #[cold]
     #[inline(never)]
     fn acknowledges_opening(&self, len: u32, from: usize, follows_at_once: bool) -> Option<usize> {
@@ -342,7 +342,7 @@ impl Frames {
         }
         let at_heels = follows_at_once && self.has_only_opened();
         let answered = || (1..RECORDS.len()).find(|&n| at_heels && self.settings[1 - from][n]);
-        // With a window beside it, it is as long as many a question.
+        // With a WINDOW_UPDATE beside it, it is as long as many requests.
         acknowledging(len).filter(|&n| n > 0 && len == RECORDS[n] + SETTINGS_ACK).or_else(answered)
     }
 
@@ -378,12 +378,12 @@ impl Frames {
         }
         let Some((record, _)) = self.record else { return false };
         if from != open.initiator && open.crosses(segment) {
-            // It answers nothing of this message, but perhaps a PING in front of it.
+            // It answers nothing of this message, but perhaps a PING before it.
             self.asked =
                 self.asked.filter(|asker| usize::from(*asker) == from || !held.is_some_and(|held| held.ping));
             return false;
         }
-        // Whoever reads a long question says often that there is room.
+        // The reader of a long request often sends WINDOW_UPDATEs.
         if from != open.initiator && open.request_bytes >= UPLOAD_MIN {
             held = held.or_else(|| many_windows(segment.payload_len, record));
         }
@@ -407,14 +407,14 @@ impl Frames {
         left_out
     }
 
-    /// Whether a server of HTTP/2 that has said what it says by itself speaks of one frame's length after a silence that no answer had kept: GOAWAY is as long as PING
-    /// (RFC 9113, 6.8), and answers nothing.
+    /// Whether an HTTP/2 server that has sent only its own frames sends one more, as long as PING, after a
+    /// silence that no reply explains: GOAWAY has that length (RFC 9113, 6.8), and answers nothing.
     fn is_farewell(&self, held: Option<Holds>, gap: Duration) -> bool {
         let known = self.record.is_some_and(|(record, guessed)| record > 0 && !guessed);
         known && gap >= FAREWELL_AFTER && self.answer == Answer::Frames && held.is_some_and(|held| held.ping)
     }
 
-    /// Whether a segment that holds nothing but frames is no part of the exchange under way; `asks` if that has a request that is more than that.
+    /// Whether a segment of frames alone is outside the exchange; `asks` if the request is more than frames.
     fn is_beside(&mut self, open: &Open, segment: &Segment, from: usize, held: Holds, asks: bool) -> bool {
         self.run[from] = self.run[from].saturating_add(1);
         let echoes = held.ping && self.asked == Some(1 - from as u8);
@@ -424,7 +424,7 @@ impl Frames {
             self.asked = Some(from as u8);
         }
         if from == open.initiator {
-            // What came before both ends had acknowledged SETTINGS was the server's own: they are its first word (RFC 9113, 3.4).
+            // Before both ends acknowledged SETTINGS, all was the server's own (RFC 9113, 3.4).
             if held.settings
                 && self.answer == Answer::Message
                 && self.opening != 1
@@ -437,7 +437,7 @@ impl Frames {
             // Until the responder has echoed it, it may be the rest of the request.
             self.echoed |= echoes && self.answer == Answer::Frames;
             self.doubtful |= asks && waits && !echoes && !together;
-            // Of several calls that were made at once, others are waited for still.
+            // Of several calls made at once, others still wait.
             let several = held.ping && open.request.index > 1 && open.request_bytes < UPLOAD_MIN;
             asks && (echoes || together || waits || several || held.settings)
         } else {
@@ -451,7 +451,7 @@ impl Frames {
         }
     }
 
-    /// Whether what was said first is a PING, with other frames beside it or not.
+    /// Whether the request is a PING, with or without other frames.
     fn asks_with_ping(&self, open: &Open) -> bool {
         let len = u32::try_from(open.request_bytes).ok().zip(self.record);
         len.and_then(|(len, (record, _))| holds(len, record)).is_some_and(|held| held.ping)

@@ -1,7 +1,7 @@
-//! What does any segment change, and in which order?
+//! What does a segment change, and in which order?
 //!
-//! The general path: what [`usual`](super::usual) does not take, from its first step or from its data on. Each step says why it comes
-//! before the next one.
+//! The general path takes the segments that [`usual`](super::usual) does not, either from the first
+//! step or from their data on. Each step says why it comes before the next one.
 
 use tcpwhy_wire::{Duration, Segment};
 
@@ -23,7 +23,8 @@ use crate::words::limits::{BURST_GAP, HOST_VARIATION};
 use crate::words::mark::Mark;
 use crate::words::report::Trigger;
 
-/// Clocks of captures that count milliseconds; of a finer one, one time in a thousand looks like that.
+/// The resolution of coarse captures, in milliseconds; with a finer clock, one time stamp in a thousand
+/// looks like that.
 const COARSE_NS: i64 = 1_000_000;
 
 impl Connection {
@@ -36,9 +37,9 @@ impl Connection {
         ledger: &mut Ledger,
     ) -> bool {
         let from = from & 1; // so that the compiler sees that there are two of everything
-        // What is missing before it: asked of the direction as it was.
+        // First, packets missing before it: the direction must not have changed yet.
         let not_captured = segment.payload_len > 0 && self.flows[from].not_captured(segment);
-        // Its time: all that follows measures from `now`.
+        // Then its time: everything below measures from `now`.
         self.keep_time(segment, from);
         let held_back;
         let segment = if segment.at == self.now {
@@ -47,9 +48,9 @@ impl Connection {
             held_back = Segment { at: self.now, ..*segment };
             &held_back
         };
-        // How far away its sender is, before anything of it is judged by that.
+        // Its sender's distance, before anything from that sender is judged by it.
         self.learn_distance(segment, from);
-        // How large full segments are, before any is counted.
+        // The size of full segments, before any is counted.
         if segment.options.beside_stamps > self.flows[from].other_options {
             self.on_other_options(segment, from);
         }
@@ -61,17 +62,18 @@ impl Connection {
             self.rung(segment, from, Trigger::Control, None, ledger);
             return not_captured;
         }
-        // Its time stamp and IP identification, which say of every packet what was late or is missing before it.
+        // Its time stamp and IP identification, which show for any packet what was late or is missing
+        // before it.
         self.on_any_packet(segment, from);
-        // A reset ends all that is under way: nothing that it carries counts.
+        // A reset ends everything under way: nothing else that it carries counts.
         if segment.flags.rst() {
             self.on_rst(segment, from, ledger);
             return not_captured;
         }
-        // A SYN opens its direction before data can have a place in that.
+        // A SYN opens its direction before data can have a place there.
         let bare = self.take_syn(segment, from, ledger);
         let segment = bare.as_ref().unwrap_or(segment);
-        // Its acknowledgement before its data: what it acknowledges had come before its sender wrote.
+        // Its ACK before its data: its sender had received what it acknowledges when it wrote.
         if segment.flags.ack() {
             if self.held_back.is_some() {
                 self.weigh_kept(segment, from, ledger);
@@ -81,7 +83,8 @@ impl Connection {
                 self.close_answered(segment, from, ledger);
             }
         }
-        // What its messages say before its bytes, for they decide whose bytes those are.
+        // The marks of its messages before its bytes, since they decide which message the bytes belong
+        // to.
         if segment.payload_len > 0 {
             self.take_marks(marks, segment, from, ledger);
             self.on_data(segment, from, ledger);
@@ -91,7 +94,7 @@ impl Connection {
             }
             self.rung(segment, from, Trigger::Control, None, ledger);
         }
-        // Its end last: a FIN stands behind the data that comes with it.
+        // Its FIN last, after the data that comes with it.
         if segment.flags.fin() {
             self.flows[from].on_control(segment);
             self.on_close(segment.at, from, ledger);
@@ -99,7 +102,8 @@ impl Connection {
         not_captured
     }
 
-    /// Time does not run backwards inside a connection, whatever the capture's clock did: it stands until the clock has caught up.
+    /// Time does not run backwards within a connection, whatever the capture's clock did: it stands
+    /// still until the clock has caught up.
     #[inline]
     fn keep_time(&mut self, segment: &Segment, from: usize) {
         let mut at = segment.at + self.set_back;
@@ -119,7 +123,8 @@ impl Connection {
         self.now = self.now.max(at);
     }
 
-    /// Counts the packet, and learns from its time stamp's echo or its sender's reaction how far away its sender is.
+    /// Counts the packet, and learns its sender's distance from its time stamp echo or from its
+    /// reaction.
     #[inline]
     fn learn_distance(&mut self, segment: &Segment, from: usize) {
         self.packets += 1;
@@ -136,7 +141,7 @@ impl Connection {
         self.last_packet[from] = Maybe::of(self.now);
     }
 
-    /// What any packet says of its direction, with data or without.
+    /// Learns what any packet, with data or without, shows of its direction.
     #[inline]
     fn on_any_packet(&mut self, segment: &Segment, from: usize) {
         let mss = self.mss(from);
@@ -144,13 +149,13 @@ impl Connection {
         let missed = self.flows[from].on_packet(segment, mss);
         self.weigh_jump(from);
         self.on_missed(missed, from);
-        // Whoever has more to send is the one who fills a queue.
+        // The end with more to send is the one that fills a queue.
         if segment.payload_len >= mss
             && let Some(queued) = self.flows[from].queue_shown()
         {
             self.path_memory.on_queued(from, self.now, queued);
         }
-        // A SYN says more than that of them (`on_syn`).
+        // A SYN says more about them (`on_syn`).
         if stamped != self.flows[from].timestamps && !segment.flags.syn() {
             self.learn_sizes();
         }
@@ -167,7 +172,8 @@ impl Connection {
         self.closed = true;
     }
 
-    /// Takes a SYN, and the data that it may carry (RFC 7413). Returns the SYN without them, if it has any.
+    /// Takes a SYN and any data that it carries (RFC 7413). Returns the SYN without its data, if it has
+    /// any.
     #[inline]
     fn take_syn(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) -> Option<Segment> {
         if !segment.flags.syn() {
@@ -191,10 +197,10 @@ impl Connection {
             setup.done = true;
         }
         let mss = self.mss(from);
-        // What its sender knew when it sent it, before anything is asked of that sender.
+        // What its sender knew when it sent this, before anything is asked of that sender.
         let rtt_to_sender = self.tap_rtt(from);
         self.flows[from].learn(segment.at, rtt_to_sender, mss);
-        // Its class: whether its bytes are new is asked of the sequence space before they are in it.
+        // Its class, while its bytes are not yet in the sequence space.
         let class = self.flows[from].classify(segment);
         if matches!(class, SegmentClass::Retransmission { .. }) {
             self.count_unanswered(from);
@@ -208,13 +214,14 @@ impl Connection {
             self.on_nothing_new(segment, from, class, ledger);
             return;
         }
-        // What it says of its sender's window, before a rule asks which part of its life that is in.
+        // What it shows of its sender's congestion window, before a rule asks for the window's phase.
         self.learn_rounds(segment, from, class, mss);
         if self.is_concurrent() {
             self.on_concurrent_data(segment, from, class, mss, ledger);
             return;
         }
-        // Whose turn it is: an exchange that it ends is closed, and one that it begins opened, before the interval is billed.
+        // Whose turn it is: an exchange that it ends is closed, and one that it begins opened, before
+        // the interval is billed.
         let opening = if self.frames.is_opening() { self.opening_gap(segment, from) } else { None };
         let left_out = self.frames.is_left_out(self.open.as_deref(), segment, from, class, opening)
             || self.frames.is_http2() && self.gives_room(segment, from, class)
@@ -225,16 +232,17 @@ impl Connection {
         if !left_out && self.begins_turn(segment, from, class, ledger) {
             self.turn_over(segment, from, class, ledger);
         }
-        // What its receiver had when it closed, before more of that comes.
+        // What its receiver had when it closed, before more arrives.
         if from == SERVER && self.roles.closed_at[CLIENT].is_some() {
             self.on_more_for_closed(from);
         }
         if from == SERVER && self.frames.answers() {
             self.on_more_than_opening(segment, from);
         }
-        // What the interval before it was spent on: of the state that its own bytes have not changed yet.
+        // What the interval before it was spent on, in the state before its own bytes.
         let (mut verdict, follows) = self.bill_or_leave_out(segment, from, class, left_out);
-        // What the silence before it means: that needs the verdict, and may take the interval out of the bill.
+        // What the silence before it means: that needs the verdict, and may take the interval out of
+        // the bill.
         let push = if left_out { None } else { self.on_push(segment, from, class, &mut verdict) };
         let silence = push.unwrap_or_else(|| self.silence(segment, from, class, &verdict));
         if !left_out && self.ends_part(silence, &verdict, segment, from, class, ledger) {
@@ -244,7 +252,8 @@ impl Connection {
         if !verdict.split.has(explained) && nagle::is_ignored(&self.pair(), from, segment, class) {
             self.models[from].on_nagle_ignored();
         }
-        // Its bytes become part of its direction, and then it part of its exchange, where the next interval begins with it.
+        // Its bytes become part of its direction, and then it part of its exchange, where the next
+        // interval begins with it.
         let new_bytes = u64::from(self.take_data(segment, from, class, mss));
         let last = self.flows[from].last_data.unwrap_or_else(|| unreachable!("it is the segment just taken"));
         if let Some(open) = self.open.as_mut().filter(|_| !left_out) {
@@ -254,7 +263,7 @@ impl Connection {
         self.rung(segment, from, verdict.trigger, Some(&verdict.split), ledger);
     }
 
-    /// Bytes that had arrived before, or a probe: nobody waits for them.
+    /// Bytes that had already arrived, or a probe: nobody waits for them.
     fn on_nothing_new(&mut self, segment: &Segment, from: usize, class: SegmentClass, ledger: &mut Ledger) {
         self.flows[from].on_data(segment, class, self.mss(from), Duration::ZERO);
         if self.flows[from].mss_announced.is_none() {
@@ -263,7 +272,8 @@ impl Connection {
         self.rung(segment, from, Trigger::Timer, None, ledger);
     }
 
-    /// What a data segment says of its sender's congestion window: a loss, an idle time, or neither.
+    /// Learns from a data segment about its sender's congestion window: a loss, an idle time, or
+    /// neither.
     #[inline]
     fn learn_rounds(&mut self, segment: &Segment, from: usize, class: SegmentClass, mss: u32) {
         let late = matches!(class, SegmentClass::OutOfOrderOrRepair { .. });
@@ -275,7 +285,7 @@ impl Connection {
             self.find_first_copy(segment, from);
         }
         let flow = &self.flows[from];
-        // What was lost before the capture was sent meanwhile.
+        // Segments lost before the capture were sent meanwhile.
         let sent = flow.missed_since_data > 1;
         let silent = flow.last_data.map_or(Duration::ZERO, |last| segment.at - last.at);
         let rto = flow.rto.rto();
@@ -287,8 +297,9 @@ impl Connection {
         }
     }
 
-    /// What seemed to be missing when an answer began comes with it, in another order: no first copy had been lost before. Packets overtake one another by a
-    /// quarter of a round trip (RFC 8985, 6.2), and what waited for the acknowledgement of a copy is a whole one behind that.
+    /// A segment that seemed to be missing when a reply began arrives with it, reordered: no first
+    /// transmission had been lost. Reordering spans at most a quarter of a round trip (RFC 8985, 6.2),
+    /// while a segment that waited for the ACK of a retransmission is a whole one late.
     #[cold]
     #[inline(never)]
     fn find_first_copy(&mut self, segment: &Segment, from: usize) {
@@ -301,7 +312,7 @@ impl Connection {
         }
     }
 
-    /// What belongs to no request that is under way is charged to nobody: nobody waits for it.
+    /// A segment outside the request under way is charged to nobody, for nobody waits for it.
     #[inline]
     fn bill_or_leave_out(
         &mut self,
@@ -321,7 +332,8 @@ impl Connection {
         (verdict, follows)
     }
 
-    /// The silence before a segment ended a piece, a message, or a stream of them. Returns whether the interval is nobody's then.
+    /// Ends a piece, a message or a stream if the silence before a segment does. Returns whether the
+    /// interval is then nobody's.
     #[inline]
     fn ends_part(
         &mut self,
@@ -353,7 +365,7 @@ impl Connection {
         true
     }
 
-    /// The segment becomes part of its direction. Returns how many bytes of it are new.
+    /// Adds the segment to its direction. Returns how many of its bytes are new.
     #[inline]
     pub(super) fn take_data(&mut self, segment: &Segment, from: usize, class: SegmentClass, mss: u32) -> u32 {
         if class == SegmentClass::New {

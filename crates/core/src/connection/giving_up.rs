@@ -1,8 +1,10 @@
-//! How long did the asker wait for an answer that never came, or for the rest of one, and for the end of one that only closing tells?
+//! How long did the requester wait for a reply that never came, for the rest of one, or for one that
+//! only closing ends?
 //!
-//! It closes, and bytes of the answer are missing: what was lost was not repaired until then. Or its question has arrived, and either end
-//! closes before a byte of the answer came: that is how long it waited, where its protocol says that it is a question. An answer whose head
-//! does not say how long it is ends with its connection (RFC 9112, 6.3), and is waited for until then.
+//! If it closes while bytes of the reply are missing, these were lost and not retransmitted until then.
+//! If its request has arrived but either end closes before a byte of the reply, it waited that long,
+//! provided that its protocol calls it a request. A reply whose head does not give its length ends with
+//! the connection (RFC 9112, 6.3), and is waited for until then.
 
 use tcpwhy_wire::{Duration, Instant, Seq};
 
@@ -14,11 +16,13 @@ use crate::flow::segment_class::LastData;
 use crate::rules::{ended, unrepaired};
 use crate::words::report::Kind;
 
-/// Nobody who still waits for an answer closes its own side so long behind its question. Source: none written down.
+/// A client that closes later than this after its request no longer waits for the reply. Source: none
+/// written down.
 const GIVES_UP_MIN: Duration = Duration::from_secs(1);
 
 impl Connection {
-    /// A question that had arrived and that nobody had answered when the connection ended was waited for until then.
+    /// Charges the wait for the reply to a request that had arrived but was not answered before the
+    /// connection ended.
     #[cold]
     #[inline(never)]
     pub(super) fn weigh_unanswered(&self, open: &mut Open, is_parked: bool) {
@@ -28,10 +32,11 @@ impl Connection {
         let (asker, server) = (open.initiator, 1 - open.initiator);
         let pending = self.talk.as_deref().and_then(|talk| talk.pending);
         let first = open.request_first;
-        // Nothing more of a client is due behind the hello with which it begins a session.
+        // After the hello that begins its session, nothing more is due from a client.
         let hello = self.talk.as_deref().and_then(|talk| talk.session[asker]);
         let greets = hello.is_some_and(|[_, end]| open.request_end == Some(end));
-        // Whoever does not understand it, and says so when its client has gone, has not answered.
+        // A server that does not understand the hello, and says so once its client is gone, has not
+        // answered.
         let alone = greets && hello.is_some_and(|[begin, _]| first == Some(begin));
         let owed = pending.map_or(alone, |ask| {
             let asked = ask.asker == asker && (ask.is_over || greets) && ask.expects == Expects::Answer;
@@ -50,14 +55,15 @@ impl Connection {
             return;
         };
         let wait: Duration = split.charges().map(|charge| charge.ns).sum();
-        // Its number, in an acknowledgement, says that the answer had left: that was lost.
+        // The sequence number of a later ACK shows that the reply had been sent, and lost.
         let lost = self.flows[server].had_hole(asked.at + wait);
         let split = if lost { ended::lost(&self.pair(), server, asked.packet, wait) } else { split };
         open.on_reply(self.flows[server].snd_nxt.unwrap_or(Seq(0)), asked.at + wait);
         open.answer_behind(&split);
     }
 
-    /// The answerer closes at `at`: an answer of which only that tells the end was waited for until then.
+    /// The responder closes at `at`: the end of a reply that nothing else marks was waited for until
+    /// then.
     #[cold]
     #[inline(never)]
     pub(super) fn end_by_closing(&mut self, at: Instant, from: usize) {
@@ -74,8 +80,8 @@ impl Connection {
         open.packets[1] = packet;
     }
 
-    /// Charges the wait from the last copy of a question that never arrived until its server closed, or its client gave up with a reset: the
-    /// next one would have been due.
+    /// Charges the wait from the last retransmission of a request that never arrived until the server
+    /// closed or the client gave up with a reset, when the next retransmission would have been due.
     #[inline]
     pub(super) fn charge_never_arrived(&self, open: &mut Open) {
         if open.kind() == Kind::OneWay && open.initiator == CLIENT {
@@ -88,13 +94,14 @@ impl Connection {
     fn charge_until_given_up(&self, open: &mut Open) {
         let reset = self.flows[CLIENT].fin.is_none();
         let gave_up = self.roles.closed_at[CLIENT].get().filter(|_| reset || self.has_given_up(open));
-        // Whoever closes first ends the wait: what becomes of the rest nobody waits for.
+        // The first end to close ends the wait: nobody waits for the rest.
         if let Some(closed_at) = self.roles.closed_at[SERVER].get().into_iter().chain(gave_up).min() {
             self.charge_unheard_of(open, closed_at);
         }
     }
 
-    /// Whether a client has closed long behind a question of which nothing has arrived: who only says that it will ask no more does that at once.
+    /// Whether a client closed long after a request of which nothing has arrived: a client that only
+    /// announces its last request closes at once.
     #[cold]
     pub(super) fn has_given_up(&self, open: &Open) -> bool {
         let closed_at = self.roles.closed_at[CLIENT].get();
@@ -105,7 +112,8 @@ impl Connection {
         let Some(first) = open.request_first else { return false };
         match self.flows[CLIENT].highest_ack {
             Some(acked) => acked.at_or_before(first),
-            // Its client may have heard something that the capture has nothing of: that would show in what it acknowledges.
+            // The client may have received something that is missing from the capture, which its own
+            // ACKs would show.
             None => open.request_acks.is_some() && open.request_acks == self.flows[SERVER].highest_ack,
         }
     }
@@ -113,7 +121,7 @@ impl Connection {
     #[cold]
     fn charge_unheard_of(&self, open: &mut Open, closed_at: Instant) {
         let none = self.is_unheard_of(open);
-        // What no timer has sent again may be on its way.
+        // A request without a retransmission may still be on its way.
         let again = none && open.request.has_copies();
         let last = open.request.last.filter(|last| again && last.at > open.start && last.at < closed_at);
         if let Some(last) = last {
@@ -122,7 +130,7 @@ impl Connection {
         }
     }
 
-    /// Charges the wait from the answer's last segment until its asker closed.
+    /// Charges the wait from the reply's last segment until the requester closed.
     #[inline]
     pub(super) fn charge_unrepaired(&self, open: &mut Open) {
         if let Some(closed_at) =

@@ -1,11 +1,12 @@
-//! Does a client wait for each answer before it goes on?
+//! Does a client wait for each reply before it goes on?
 //!
-//! One that now and then says more behind a pause, with everything acknowledged and nothing heard, has several things under way, as a relay, a
-//! terminal or streams within TLS have: which message answers which nothing tells, and what a server seems to think is no more than possible. A
-//! client that always asks in two pieces is none of these.
+//! A client that occasionally sends more after a pause, with everything acknowledged and nothing
+//! received, has several things under way, as a relay, a terminal or streams within TLS do. Nothing
+//! tells then which message answers which, and a server's own time is at most possible. A client that
+//! always asks in two pieces is none of these.
 //!
-//! A server that gives out single tokens with pauses between them, nothing but these, by its own time, gives out the next one as well when a client has
-//! said something meanwhile: nobody knows which of them answers that.
+//! A server that sends nothing but single tokens, with pauses of its own between them, also sends the
+//! next one after a client has said something: nobody knows which of them answers that.
 
 use tcpwhy_wire::Duration;
 
@@ -15,16 +16,17 @@ use crate::bill::split::Split;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::words::cause::Cause;
 
-/// Whoever writes one message in pieces does not pause for so many round trips ... Source: none written down.
+/// A sender of one message in pieces does not pause for this many round trips ... Source: none written
+/// down.
 const PAUSE_RTTS: i64 = 4;
-/// ... and so long. Source: none written down.
+/// ... and this long. Source: none written down.
 const PAUSE_MIN: Duration = Duration::from_millis(2);
 
-/// A token has so many bytes: a number, a key. Source: none written down.
+/// The most bytes of a token: a number, a key. Source: none written down.
 const TOKEN_MAX: u64 = 4;
 
 impl Connection {
-    /// The interval of `gap` before a further part of the question was its sender's own.
+    /// Notes an interval of `gap`, its sender's own, before a further part of a message.
     #[inline]
     pub(super) fn note_going_on(&mut self, from: usize, gap: Duration, split: &Split) {
         if gap >= PAUSE_MIN && split.has_only(Cause::SenderThink.bit()) {

@@ -1,4 +1,4 @@
-//! When does a finished message go to the ledger: at once, or when what may change it yet has shown?
+//! When does a finished message go to the ledger: at once, or once nothing can change it any more?
 
 use tcpwhy_wire::Segment;
 
@@ -15,7 +15,7 @@ use crate::tally::ledger::Ledger;
 use crate::words::report::Kind;
 
 impl Connection {
-    /// Hands what is over to the ledger, or keeps it back.
+    /// Hands a finished exchange to the ledger, or holds it back.
     pub(super) fn hand_over(&mut self, closed: Closed, account: &mut Account, ledger: &mut Ledger) {
         if self.set.is_some() {
             self.leave_out_set(&closed, account);
@@ -27,7 +27,7 @@ impl Connection {
         }
     }
 
-    /// The same where a reply of the server's has come as late as a timer, or something was sent again.
+    /// The same if a reply of the server's has come as late as a timer, or something was retransmitted.
     #[cold]
     fn hand_over_late(&mut self, closed: Closed, account: &mut Account, ledger: &mut Ledger) {
         let model = &self.models[SERVER];
@@ -50,13 +50,13 @@ impl Connection {
         self.hand_over_held(first, ledger);
     }
 
-    /// Whether it is known if timers held replies, or there are none.
+    /// Whether it is known if timers held replies, or there are no such replies.
     fn have_timers_shown(&self) -> bool {
         let model = &self.models[SERVER];
         !model.has_timer_hits() || cork::is_refuted(model) || model.timer_hits().are_proven()
     }
 
-    /// Nothing more can show of those that were kept back, or it has shown.
+    /// Releases the exchanges held back: all that could change them is known.
     pub(super) fn release(&mut self, ledger: &mut Ledger) {
         let Some(held) = &mut self.held_back else { return };
         let finished = std::mem::take(&mut held.finished);
@@ -72,7 +72,7 @@ impl Connection {
             if let Some(held) = &mut self.held_back {
                 held.clear_spare(finished.closed.packets, &mut finished.account);
             }
-            // Meanwhile it may have got its number, and its service another place.
+            // Its connection may have been numbered since, and its service moved.
             let Closed { connection, service, .. } = self.closed(ledger);
             let closed = Closed { connection, service, ..finished.closed };
             ledger.close(&closed, finished.account.bill());
@@ -85,8 +85,8 @@ impl Connection {
         }
     }
 
-    /// Remembers what was sent again in a message that is over, if it may still turn out that it was for nothing: what its receiver says of that near
-    /// the sender alone, beside the receiver it is seen.
+    /// Keeps the retransmissions of a finished message that may yet prove needless: near the sender
+    /// only the receiver's ACKs tell that, near the receiver the capture itself shows it.
     #[cold]
     #[inline(never)]
     pub(super) fn keep_copies(&mut self, open: &Open) {
@@ -102,7 +102,8 @@ impl Connection {
         }
     }
 
-    /// What this segment says of copies in messages that are over, and which of these go to the ledger then.
+    /// Learns from this segment about retransmissions in finished messages, and hands over those that
+    /// are decided.
     #[cold]
     #[inline(never)]
     pub(super) fn weigh_kept(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {

@@ -1,12 +1,14 @@
-//! Which finished exchanges wait for what the next ones show?
+//! Which finished exchanges wait for what later ones show?
 //!
-//! A server that takes as long as a timer runs and a cork look alike until several of its replies have left on the tick of its kernel
-//! (`estimate/timer_hits.rs`). So an exchange whose reply may be one of these goes to the ledger once that has shown, or cannot show
-//! any more: a reply that came much sooner, the end of the connection, or more exchanges than a proof needs. What is billed first is
-//! its server's time, which is far more usual, and stays so unless the proof comes.
+//! A server that takes as long as a timer runs and a cork look alike until several of its replies have
+//! been sent on its kernel's tick (`estimate/timer_hits.rs`). So an exchange whose reply may be one of
+//! these goes to the ledger once that is proven, or cannot be any more: by a reply that came much
+//! sooner, the end of the connection, or more exchanges than a proof needs. Until then the wait is
+//! billed as its server's time, which is far more usual, and stays so without proof.
 //!
-//! What a timer seemed to repair waits as well until its receiver has had the time to say that it had been there before (RFC 2883): of a
-//! path that stands still, that comes behind the answer. Where there are time stamps, the acknowledgement itself says which copy it is for (RFC 3522).
+//! An apparent repair by a timer waits as well, until the receiver has had time to report that the data
+//! had already arrived (RFC 2883), which on a stalled path comes only after the reply. With time
+//! stamps, the ACK itself says which transmission it answers (RFC 3522).
 
 use std::collections::VecDeque;
 
@@ -25,14 +27,15 @@ use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::report::Confidence;
 
-/// As many as a proof needs whose waits are alike, but for the last one (`PROVEN_POINTS` in `estimate/timer_hits.rs`).
+/// One less than the exchanges with like waits that a proof needs (`PROVEN_POINTS` in
+/// `estimate/timer_hits.rs`).
 const HELD_MAX: usize = 8;
 
-/// Finished exchanges in order, none of which may overtake another one.
+/// Finished exchanges, in order: none may overtake another.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct HeldBack {
     pub finished: VecDeque<Finished>,
-    /// What either end has sent again of messages that are over, whether these are still here or not.
+    /// Retransmissions of both ends in finished messages, whether these are still held or not.
     pub copies: [Copies; 2],
 }
 
@@ -40,12 +43,12 @@ pub(super) struct HeldBack {
 pub(super) struct Finished {
     pub closed: Closed,
     pub account: Account,
-    /// Its reply, if that was of one segment that came when the timer would have let it go.
+    /// Its reply, if that was one segment sent when the timer would have released it.
     reply: Option<LateReply>,
 }
 
 impl HeldBack {
-    /// Takes one more. Returns the first one where they are too many.
+    /// Adds one more. Returns the first one if there are too many.
     pub(super) fn push(
         &mut self,
         closed: Closed,
@@ -56,13 +59,14 @@ impl HeldBack {
         if self.finished.len() > HELD_MAX { self.finished.pop_front() } else { None }
     }
 
-    /// Whether it may still turn out that a message of these packets, or one that is kept back, was repaired for nothing.
+    /// Whether a message of these packets, or one held back, may still turn out to have been
+    /// retransmitted needlessly.
     pub(super) fn waits(&self, packets: [u64; 2], now: Instant) -> bool {
         let may_tell = |packets| self.copies.iter().any(|copies| copies.may_tell_of(packets, now));
         may_tell(packets) || self.finished.iter().any(|finished| may_tell(finished.closed.packets))
     }
 
-    /// What was charged for copies in it that were for nothing was the path's.
+    /// Charges to the path what needless retransmissions had been charged for.
     pub(super) fn clear_spare(&mut self, packets: [u64; 2], account: &mut Account) {
         for copies in &mut self.copies {
             if let Some(spare) = copies.take_told_of(packets) {
@@ -71,7 +75,7 @@ impl HeldBack {
         }
     }
 
-    /// The first one, where nothing more can show of it.
+    /// The first one, if nothing more can change it.
     pub(super) fn pop_decided(&mut self, now: Instant) -> Option<Finished> {
         let first = self.finished.front().filter(|first| first.reply.is_none())?;
         let packets = first.closed.packets;
@@ -83,7 +87,7 @@ impl HeldBack {
         self.finished.is_empty() && self.copies.iter().all(Copies::is_empty)
     }
 
-    /// Bytes that it takes.
+    /// Its size in bytes.
     pub(super) fn heap(&self) -> usize {
         let accounts: usize = self.finished.iter().map(|finished| finished.account.heap()).sum();
         let copies: usize = self.copies.iter().map(Copies::heap).sum();
@@ -92,7 +96,7 @@ impl HeldBack {
 }
 
 impl Finished {
-    /// Applies what all replies together say of this one.
+    /// Applies to this exchange what all replies together show.
     pub(super) fn revise(&mut self, hits: TimerHits) {
         let Some(reply) = self.reply else { return };
         let server = side(SERVER);
@@ -103,7 +107,7 @@ impl Finished {
         let revision = match hits.of_timer(reply) {
             OfTimer::OnTick => {
                 let detail = cork::whole_reply(reply.len, reply.timer);
-                // A program may sleep by its kernel's tick as well.
+                // A program may also sleep by its kernel's tick.
                 Revision::Corked { server, detail, confidence: Confidence::Possible }
             }
             OfTimer::MayBe => Revision::MayBeOther { server, form: Form::OrCork },

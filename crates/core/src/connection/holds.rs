@@ -1,4 +1,5 @@
-//! Is what Nagle seems to hold the rest of what its sender had written, or a message of its own, an answer to what was heard meanwhile, or not written yet?
+//! Is the data that Nagle seems to hold the rest of a write, a message of its own, a reply to something
+//! received meanwhile, or not yet written?
 
 use tcpwhy_wire::{Duration, Segment};
 
@@ -12,9 +13,10 @@ use crate::words::cause::Cause;
 use crate::words::mark::Mark;
 
 impl Connection {
-    /// What Nagle held of an answer may be one of several, where several questions were outstanding. What its asker wrote in more than
-    /// one piece may be several, unless what is read of it says that it is one. And a sender that was not seen to mind Nagle may have waited for
-    /// what it has heard meanwhile, or for room in its send buffer.
+    /// Data of a reply that Nagle held may be one of several replies, if several requests were
+    /// outstanding. Several pieces from the requester may be several requests, unless what is read of
+    /// them says that they are one. And a sender not yet known to be subject to Nagle may have waited
+    /// for something it received meanwhile, or for room in its send buffer.
     #[cold]
     pub(super) fn weigh_held(&self, from: usize, has_heard: bool, split: &mut Split) {
         let Some(open) = self.open.as_deref() else { return };
@@ -30,8 +32,9 @@ impl Connection {
         }
     }
 
-    /// What Nagle seems to hold while several are under way may have been asked for just now, be a message of its own, or not written yet by a writer that
-    /// sleeps for room in its send buffer.
+    /// While several exchanges are under way, data that Nagle seems to hold may have been requested
+    /// just now, be a message of its own, or not be written yet, by a writer that sleeps for room in
+    /// its send buffer.
     #[cold]
     pub(super) fn weigh_held_beside(
         &self,
@@ -51,14 +54,16 @@ impl Connection {
         }
     }
 
-    /// Whether a message begins with this segment, as far as it is read.
+    /// Whether a message begins with this segment, by what is read.
     fn begins_message(&self, segment: &Segment, from: usize) -> bool {
         let unread = self.talk.as_deref().map(|talk| &talk.unread[from]);
         unread.is_some_and(|unread| unread.marks.iter().any(|mark| mark.first && mark.seq == segment.seq))
     }
 
-    /// How long the first message of a segment that nobody asked for had been written when the acknowledgement came for which Nagle's algorithm and a timer had held it (RFC 896;
-    /// RFC 1122, 4.2.3.2). A question is held as well behind what served the protocol alone: that of SSH's key exchange behind the lists of both ends, which cross (RFC 4253, 7.1).
+    /// How long an unrequested message, first in its segment, had been held by Nagle's algorithm and a
+    /// delayed ACK (RFC 896; RFC 1122, 4.2.3.2) when that ACK came. A request can be held in the same
+    /// way after the protocol's own messages, like that of SSH's key exchange after the lists of both
+    /// ends, which cross (RFC 4253, 7.1).
     pub(super) fn held_before(
         &self,
         mark: &Mark,
@@ -71,11 +76,11 @@ impl Connection {
         let waits =
             talk.filter(|talk| expects == Expects::Nothing || begins(talk)).map(|talk| &talk.waits[from]);
         let held = waits.map_or(Duration::ZERO, |waits| waits.held_until(self.now, Cause::NagleDelayedAck));
-        // Waits in a row are kept as one: no more of it than since what was sent before.
+        // Waits in a row are kept as one: count no more than since the segment before.
         held.min(self.flows[from].last_data.map_or(Duration::ZERO, |last| last.spacing))
     }
 
-    /// Whether the other end's last packet had data: not only an acknowledgement.
+    /// Whether the other end's last packet had data, and was not just an ACK.
     fn just_asked(&self, from: usize) -> bool {
         let asked = self.flows[1 - from].last_data.map(|last| last.at);
         asked.is_some() && asked == self.last_packet[1 - from].get()

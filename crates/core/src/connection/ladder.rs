@@ -1,4 +1,4 @@
-//! The packets of one connection, each with what it waited for: kept only where a person asks for it.
+//! The packets of one connection, each with what it waited for: kept only if a user asks for it.
 
 use tcpwhy_wire::{Flags, Instant, Segment, Seq};
 
@@ -10,11 +10,11 @@ use crate::words::report::{Rung, Steps};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ladder {
     pub rungs: Vec<Rung>,
-    /// Where all connections have ladders.
+    /// Used instead if all connections have ladders.
     pub steps: Option<Box<Steps>>,
     /// Offset of the highest byte of each direction, client and server.
     reached: [u64; 2],
-    /// Packets that there was no room for.
+    /// Packets without room here.
     pub omitted: u64,
     /// What relative sequence numbers of each direction count from.
     pub opening: Opening,
@@ -48,20 +48,20 @@ impl From<&Packed> for Passing {
     }
 }
 
-/// A packet of the ladder, what it is charged, and what is written of it: three lines of text at most.
+/// A packet of the ladder, its charges, and their text: at most three lines.
 pub(crate) const RUNG: usize = 2 * size_of::<Rung>() + 500;
 
 impl Ladder {
-    /// The relative sequence and acknowledgement number of a segment, as Wireshark counts them: from the SYN, and without one so
-    /// that what is seen first of a direction has 1.
+    /// A segment's relative sequence and ACK numbers as Wireshark counts them: from the SYN, or without
+    /// one so that the first byte seen of a direction is 1.
     pub(crate) fn relative(&mut self, passing: Passing, from: usize) -> (u32, Option<u32>) {
         let (base, ack_base) = self.opening.on_numbers([passing.seq, passing.ack], passing.flags, from);
         let ack = ack_base.map(|ack_base| (passing.ack - ack_base) as u32);
         ((passing.seq - base) as u32, ack)
     }
 
-    /// The offset of a sequence number from its direction's first one: it is the one nearest to what the direction has
-    /// reached, however often its numbers have gone round.
+    /// The offset of a sequence number from its direction's first: the one closest to what the
+    /// direction has reached, however often its numbers have wrapped.
     pub(crate) fn offset(&mut self, direction: usize, first: Option<Seq>, seq: Seq) -> u64 {
         let Some(first) = first else { return 0 };
         let reached = &mut self.reached[direction];

@@ -1,4 +1,4 @@
-//! What does a connection take besides its own?
+//! How much memory does a connection take besides its own struct?
 
 use super::Connection;
 use crate::bill::places::Places;
@@ -7,7 +7,7 @@ use crate::flow::handshake::Setup;
 use crate::words::mark::Mark;
 
 impl Connection {
-    /// Gives up what it takes besides its own: it is over, and its place may stay unused for long.
+    /// Frees that memory: the connection is over, and its place may stay unused for long.
     pub(crate) fn free(&mut self, places: &mut Places) {
         if let Some(spare) = self.spare.take() {
             places.leave(spare);
@@ -19,7 +19,7 @@ impl Connection {
         self.heap = 0;
     }
 
-    /// Counts the bytes that it takes besides its own, now and then. Returns what there were before, if it has.
+    /// Counts that memory every now and then. Returns the earlier count when it does.
     #[inline]
     pub(crate) fn count_heap(&mut self, marks: &[Mark]) -> Option<usize> {
         let packets = self.packets;
@@ -27,7 +27,7 @@ impl Connection {
         (now || marks.len() > 1).then(|| self.count_all_heap())
     }
 
-    /// The same where the last segment was unusual: more of it may be kept.
+    /// The same after an unusual segment, which may have added to it.
     pub(crate) fn count_heap_often(&mut self, marks: &[Mark]) -> Option<usize> {
         let now = self.packets.is_multiple_of(4) || self.packets < 4 && self.open.is_some();
         (now || marks.len() > 1).then(|| self.count_all_heap())

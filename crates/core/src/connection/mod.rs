@@ -1,7 +1,7 @@
 //! Who said what to whom, and which exchange does it belong to?
 //!
-//! A connection takes its segments in order of capture, keeps the state of both directions, draws up the bill of the
-//! exchange under way, and hands each finished one to the ledger.
+//! A connection takes its segments in capture order, keeps the state of both directions, draws up the
+//! bill of the exchange under way, and hands each finished one to the ledger.
 
 mod accepting;
 mod acknowledging;
@@ -78,17 +78,19 @@ use turn::Paired;
 /// The note about a connection that the server reset instead of accepting it.
 pub(crate) const REFUSED: &str = "refused-connections";
 
-/// What a question under way takes, where there is room for as many again.
+/// What a request under way takes in memory, with room for as many again.
 pub(crate) const QUESTION: usize = 2 * size_of::<Ask>();
 
-/// Ends that are nearer to each other than this are hosts of one: no vantage tells them apart. Source: none written down.
+/// Ends closer to each other than this count as one host, which no vantage can tell apart. Source: none
+/// written down.
 const ONE_HOST_MAX: Duration = Duration::from_micros(100);
 
 /// One connection while it is open.
 ///
-/// Its methods are of four kinds: `on_*` take something that happened and change its state, `learn_*` measure from it, those that
-/// are named for a question (`is_*`, `starts_message`, `silence`) decide and change nothing but memory of their own, and `close*` hand what is
-/// over to the ledger. From outside a segment comes in by `on_usual` or `on_segment`, and `close` ends it.
+/// Its methods are of four kinds: `on_*` take an event and change the state, `learn_*` measure from it,
+/// those named for a question (`is_*`, `starts_message`, `silence`) decide and change nothing but
+/// memory of their own, and `close*` hand finished exchanges to the ledger. Segments come in by
+/// `on_usual` or `on_segment`, and `close` ends the connection.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Connection {
@@ -97,31 +99,31 @@ pub(crate) struct Connection {
     service: Option<ServiceKey>,
     /// Client, server.
     pub ends: BothEnds,
-    /// Which end is which is a guess.
+    /// It is a guess which end is the client.
     pub assumed: bool,
-    /// The capture does not have the connection's first packet.
+    /// The connection's first packet is not in the capture.
     midway: bool,
-    /// The handshake has shown how far away each end is: it answered at once.
+    /// The handshake has shown each end's distance, because that end answered at once.
     pub shown: [bool; 2],
     /// The capture's clock is finer than milliseconds.
     fine: bool,
     pub flows: [Flow; 2],
     models: [SenderModel; 2],
-    /// The largest payload of one packet of each end.
+    /// Each end's largest payload in one packet.
     sizes: [u32; 2],
     /// Smallest round trip seen between the capture and each end.
     pub tap_rtt: [Maybe<Duration>; 2],
-    /// Since when that is known, where it was not from the beginning.
+    /// When `tap_rtt` became known, if not from the beginning.
     tap_rtt_since: [Instant; 2],
-    /// What all connections between these hosts know.
+    /// What is known from all connections between these hosts.
     pub path_memory: PathMemory,
     frames: Frames,
-    /// What its messages say of each other, where their protocol is read.
+    /// How its messages relate to each other, if their protocol is read.
     talk: Option<Box<Talk>>,
     paired: Paired,
-    /// Parts of questions that may have been questions.
+    /// Parts of requests that may have been requests of their own.
     others: u8,
-    /// Answers that came between the writes of their questions.
+    /// Replies that came between the writes of their requests.
     between: u8,
     roles: Roles,
     setup: Option<Setup>,
@@ -129,46 +131,47 @@ pub(crate) struct Connection {
     answers: Answers,
     open: Option<Box<Open>>,
     spare: Option<Box<Open>>,
-    /// Finished ones that what follows may change.
+    /// Finished exchanges that later segments may still change.
     held_back: Option<Box<HeldBack>>,
     next_n: u64,
     last_wait_end: Maybe<Instant>,
     pub now: Instant,
     pub duplicates: Option<DuplicateFilter>,
-    /// Packets have been seen twice.
+    /// Packets have been captured twice.
     doubled: bool,
-    /// What each end sent has been seen with a wrong checksum.
+    /// Segments from each end have been seen with a wrong checksum.
     pub damaged: [bool; 2],
-    /// What the first packet of each end has left to live.
+    /// The TTL of each end's first packet.
     ttl: [u8; 2],
     /// When each end's last packet passed.
     last_packet: [Maybe<Instant>; 2],
     /// The two quickest reactions of each end.
     reactions: [[Duration; 2]; 2],
-    /// The quickest acknowledgement without data of each end that no handshake has shown the distance of.
+    /// The quickest pure ACK of each end whose distance no handshake has shown.
     bare: [Duration; 2],
-    /// Stamps of each end that the other is to echo.
+    /// Time stamps of each end that the other is to echo.
     echoes: [EchoProbe; 2],
-    /// The last packet's time as the capture has it.
+    /// The last packet's time as captured.
     last_at: Instant,
-    /// How often the capture's clock has stepped back by more than packets overtake each other.
+    /// How often the capture's clock stepped back by more than reordering explains.
     steps: u8,
-    /// What a clock that counts milliseconds goes on by: the number that all gaps are multiples of, and of how many.
+    /// The tick of a clock that counts milliseconds: the number that divides all gaps, and how many
+    /// gaps.
     gaps: (u16, u8),
-    /// By how much it was set back in one step, as the ends' own clocks show.
+    /// By how much the capture's clock was set back in one step, as the ends' own clocks show.
     set_back: Duration,
-    /// When it was last set, and by how much on.
+    /// When the capture's clock was last set forward, and by how much.
     set: Option<Box<(Instant, Duration)>>,
     pub packets: u64,
     pub packet_range: [u64; 2],
     pub first_at: Instant,
     pub closed: bool,
-    /// Bytes that it took besides its own when they were counted last.
+    /// Heap bytes it took when they were last counted.
     pub heap: usize,
     pub ladder: Option<Box<Ladder>>,
-    /// Usual segments may take the small path (`usual.rs`).
+    /// Usual segments may take the fast path (`usual.rs`).
     calm: bool,
-    /// The scales of the windows that each end advertises, while that is so.
+    /// The window scales of both ends while `calm`.
     scales: [u8; 2],
 }
 
@@ -231,7 +234,7 @@ impl Connection {
         connection
     }
 
-    /// [`Self::new`] in the place of one that is over, so that what is kept of a connection is not copied from place to place.
+    /// [`Self::new`] in the place of a finished connection, which saves moving the large struct.
     pub(crate) fn begin_again(&mut self, id: u64, ends: [Endpoint; 2], first: &Segment, ladder: bool) {
         self.id = id;
         self.ends = BothEnds::of(ends);
@@ -251,7 +254,7 @@ impl Connection {
         );
     }
 
-    /// Forgets all that was known of another connection.
+    /// Forgets everything about the previous connection.
     fn forget(&mut self) {
         (self.service, self.talk, self.setup, self.open, self.spare) = (None, None, None, None, None);
         for (flow, side) in self.flows.iter_mut().zip([Side::Client, Side::Server]) {
@@ -277,7 +280,7 @@ impl Connection {
         (self.duplicates, self.held_back) = (None, None);
     }
 
-    /// Has the exchange under way fetched, or the place for the next one.
+    /// Prefetches the exchange under way, or the place for the next one.
     #[inline]
     pub(crate) fn fetch_exchange(&self) {
         if let Some(open) = self.open.as_deref().or(self.spare.as_deref()) {
@@ -285,17 +288,17 @@ impl Connection {
         }
     }
 
-    /// How long ago it spoke, to compare with others: the last time, and the first packet.
+    /// When it last spoke, and its first packet: what connections are ordered by in age.
     pub(crate) fn age(&self) -> (Instant, u64) {
         (self.now, self.packet_range[0])
     }
 
-    /// The round trip between the capture and one end; nothing where nothing shows it yet.
+    /// The round trip between the capture and one end; zero while nothing has shown it.
     fn tap_rtt(&self, end: usize) -> Duration {
         self.tap_rtt[end].get().unwrap_or(Duration::ZERO)
     }
 
-    /// The same on a calm connection, where something has shown both.
+    /// The same on a calm connection, where both are known.
     #[inline]
     fn known_rtt(&self, end: usize) -> Duration {
         self.tap_rtt[end].known()
@@ -303,7 +306,7 @@ impl Connection {
 
     fn set_tap_rtt(&mut self, end: usize, rtt: Duration) {
         if !self.shown[end] && self.tap_rtt[end].is_none() {
-            // Until now it was taken to know at once what passed.
+            // Until now this end was taken to see at once whatever passed the capture.
             self.tap_rtt_since[end] = self.now;
             self.models[end].rounds = Rounds::default();
         }
@@ -312,7 +315,8 @@ impl Connection {
         self.tap_rtt[end] = rtt;
     }
 
-    /// Whether what an end knows now passed before anything had shown how far away it is.
+    /// Whether what has reached an end by now passed the capture before anything had shown its
+    /// distance.
     fn far_unknown(&self, end: usize) -> bool {
         self.tap_rtt[end]
             .get()
@@ -327,13 +331,15 @@ impl Connection {
         self.sizes[sender]
     }
 
-    /// What the largest payloads are follows from the handshake, the options and, without a handshake, from what is sent.
+    /// Learns the largest payloads from the handshake, from the options and, without a handshake, from
+    /// the segments sent.
     fn learn_sizes(&mut self) {
         let [client, server] = &self.flows;
         self.sizes = [client.mss(server.mss_announced), server.mss(client.mss_announced)];
     }
 
-    /// A segment is full that lacks to the MSS what its options take (RFC 6691; tcp_current_mss, net/ipv4/tcp_output.c).
+    /// A segment is full if it falls short of the MSS by no more than its options take (RFC 6691;
+    /// tcp_current_mss, net/ipv4/tcp_output.c).
     #[cold]
     fn on_other_options(&mut self, segment: &Segment, from: usize) {
         let flow = &mut self.flows[from];
@@ -365,7 +371,8 @@ impl Connection {
         }
     }
 
-    /// Whether this segment starts another connection between the same ends: a SYN with another sequence number.
+    /// Whether this segment starts a new connection between the same ends: a SYN with another sequence
+    /// number.
     pub(crate) fn is_other_incarnation(&self, segment: &Segment, from: usize) -> bool {
         if !segment.flags.syn() || segment.flags.ack() {
             return false;
@@ -377,14 +384,16 @@ impl Connection {
         }
     }
 
-    /// Whether nothing but SYNs of one end have been seen: a SYN of the other end is then a simultaneous open (RFC 9293, 3.5).
+    /// Whether only SYNs of one end have been seen, so that a SYN from the other end is a simultaneous
+    /// open (RFC 9293, 3.5).
     fn only_syns_of(&self, end: usize) -> bool {
         let (flow, other) = (&self.flows[end], &self.flows[1 - end]);
         let syn_only = flow.first.is_some_and(|first| flow.snd_nxt == Some(first));
         syn_only && flow.highest_ack.is_none() && other.highest_ack.is_none() && other.snd_nxt.is_none()
     }
 
-    /// Takes the next segment, in order of capture. Returns whether packets before it are missing from the capture.
+    /// Takes the next segment in capture order. Returns whether packets before it are missing from the
+    /// capture.
     pub(crate) fn on_segment(
         &mut self,
         segment: &Segment,
@@ -397,8 +406,8 @@ impl Connection {
         not_captured
     }
 
-    /// A SYN-ACK of another connection's, behind the handshake: answered by an acknowledgement, and without any effect (RFC 9293,
-    /// 3.10.7.4). A balancer may answer each copy of a SYN.
+    /// A SYN-ACK with another sequence number after the handshake: the client answers it with an ACK,
+    /// and it has no effect (RFC 9293, 3.10.7.4). A load balancer may answer each copy of a SYN.
     fn is_stray(&self, segment: &Segment, from: usize) -> bool {
         let is_done = self.setup.as_ref().is_some_and(|setup| setup.done);
         let others = self.flows[from].first.is_some_and(|first| first != segment.seq + 1);
@@ -408,7 +417,7 @@ impl Connection {
     fn on_syn(&mut self, segment: &Segment, from: usize) {
         self.flows[from].on_syn(segment);
         match (&mut self.setup, segment.flags.ack()) {
-            // Who closes with its SYN probes what the host makes of that, and opens nothing.
+            // A SYN with FIN probes how the host reacts, and opens nothing.
             (None, false) if from == CLIENT && !segment.flags.fin() => self.setup = Some(Setup::new(segment)),
             (Some(setup), false) if from == CLIENT => self.path_memory.news |= setup.on_syn(segment),
             (Some(setup), true) if from == SERVER => setup.on_syn_ack(segment),
@@ -422,7 +431,7 @@ impl Connection {
         self.learn_sizes();
     }
 
-    /// The scale of the windows of `from`; nothing where the handshake is not in the capture.
+    /// The window scale of `from`; `None` if the handshake is not in the capture.
     fn window_scale(&self, from: usize) -> Option<u8> {
         let [client, server] = &self.flows;
         match (client.window_scale, server.window_scale) {
@@ -443,12 +452,12 @@ impl Connection {
         u32::from(segment.window) << scale
     }
 
-    /// Whether the capture has one direction only, with data in it.
+    /// Whether the capture has only one direction, with data in it.
     pub(crate) fn is_one_sided(&self) -> bool {
         self.last_packet.iter().any(Maybe::is_none) && self.flows.iter().any(|flow| flow.bytes > 0)
     }
 
-    /// A note about a connection that never came about.
+    /// A note about a connection that was never established.
     pub(crate) fn failure(&self) -> Option<&'static str> {
         let setup = self.setup.as_ref().filter(|setup| setup.is_unanswered())?;
         if self.closed {
@@ -458,7 +467,7 @@ impl Connection {
         }
     }
 
-    /// Whether both directions ended and nothing is expected any more.
+    /// Whether both directions have ended and nothing more is expected.
     #[inline]
     pub(crate) fn is_finished(&self) -> bool {
         self.closed

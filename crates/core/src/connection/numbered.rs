@@ -1,4 +1,5 @@
-//! Which question under way has this identifier, and whose last word has passed, without a look at each of a thousand?
+//! Which request under way has this identifier, and whose last word has passed, without searching a
+//! thousand of them?
 
 use std::collections::VecDeque;
 
@@ -6,17 +7,18 @@ use tcpwhy_wire::Seq;
 
 use crate::bill::asked::Ask;
 
-/// So many that are over may stand beside those that are not, of all and of one identifier.
+/// At most this many finished requests are kept beside the open ones, in total and per identifier.
 const OVER_MAX: usize = 16;
 
-/// Either end's questions that have identifiers: those and the questions' numbers, in order. Some of them may be over.
+/// Each end's requests with identifiers: pairs of identifier and request number, sorted. Some may be
+/// over.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Numbered {
     of: [Vec<(u64, u64)>; 2],
 }
 
 impl Numbered {
-    /// One more than those in `asked`.
+    /// Adds one that is not in `asked` yet.
     pub(super) fn insert(&mut self, ask: &Ask, asked: &VecDeque<Ask>) {
         let Some(id) = ask.id else { return };
         let of = &mut self.of[ask.asker];
@@ -27,7 +29,7 @@ impl Numbered {
         of.insert(place, (id, ask.n));
     }
 
-    /// The numbers of an end's questions that have this identifier, the first one first. Some of them may be over (`open`).
+    /// An end's requests with this identifier, oldest first. Some may be over (`open`).
     pub(super) fn with(&mut self, asker: usize, id: u64, asked: &VecDeque<Ask>) -> &[(u64, u64)] {
         let of = &mut self.of[asker];
         let range = |of: &[(u64, u64)]| {
@@ -44,27 +46,28 @@ impl Numbered {
         &of[places]
     }
 
-    /// Bytes that it takes besides its own.
+    /// Its heap size in bytes.
     pub(super) fn heap(&self) -> usize {
         self.of.iter().map(Vec::capacity).sum::<usize>() * size_of::<(u64, u64)>()
     }
 }
 
-/// The question with this number, if it has no whole answer yet.
+/// The request with this number, if its reply is not complete yet.
 pub(super) fn open(asked: &VecDeque<Ask>, n: u64) -> Option<&Ask> {
     let place = asked.binary_search_by_key(&n, |ask| ask.n).ok()?;
     asked.get(place).filter(|ask| !ask.is_answered)
 }
 
-/// Of either end, where its last words end and the numbers of their questions, those that end first in front.
+/// For each end, where its last words end and the numbers of their requests, sorted by that end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ripe([VecDeque<(Seq, u64)>; 2]);
 
-/// What was closed by something else is forgotten where there are so many.
+/// From this many entries on, those closed in another way are forgotten.
 const MANY: usize = 2_048;
 
 impl Ripe {
-    /// All of the last word of a question has passed; whether there are so many that some of them may be over.
+    /// Notes that the last word of a request has passed. Returns whether there are so many that some
+    /// may be over.
     #[cold]
     pub(super) fn note(&mut self, ask: &Ask) -> bool {
         let (speaker, Some(last)) = ask.last_word() else { return false };
@@ -78,7 +81,7 @@ impl Ripe {
         ends.len() >= MANY
     }
 
-    /// Forgets what was closed by something else.
+    /// Forgets exchanges that were closed in another way.
     #[cold]
     pub(super) fn forget(&mut self, asked: &VecDeque<Ask>) {
         for ends in &mut self.0 {
@@ -86,7 +89,7 @@ impl Ripe {
         }
     }
 
-    /// The numbers of those that may be covered by what each end has of the other one, smallest first.
+    /// The numbers of exchanges that both ends' ACKs may cover, smallest first.
     #[cold]
     pub(super) fn take(&mut self, acked: [Option<Seq>; 2]) -> Vec<u64> {
         let mut over = Vec::new();
@@ -100,7 +103,7 @@ impl Ripe {
         over
     }
 
-    /// Bytes that it takes besides its own.
+    /// Its heap size in bytes.
     pub(super) fn heap(&self) -> usize {
         self.0.iter().map(VecDeque::capacity).sum::<usize>() * size_of::<(Seq, u64)>()
     }

@@ -1,8 +1,9 @@
-//! Had the answer to a SYN stood on the path?
+//! Was the answer to a SYN delayed on the path?
 //!
-//! A handshake that takes longer than the path's round trip says by itself no more than that. Where the server's stamps, other connections
-//! between the hosts, or a second SYN-ACK sooner behind it than any host's timer runs say that the first one was late, what lay above the
-//! round trip stood in a queue. How short that is, often only later segments tell.
+//! A handshake longer than the path's round trip proves little by itself. It was delayed in a queue by
+//! what exceeds the round trip if the server's time stamps, other connections between the hosts, or a
+//! second SYN-ACK sooner after the first than any host's timer runs show that the first one was late.
+//! Often only later segments show how short the round trip is.
 
 use tcpwhy_wire::{Duration, Instant};
 
@@ -15,15 +16,18 @@ use crate::rules::{handshake, late_answer};
 use crate::words::limits::RTO_MIN;
 use crate::words::report::Confidence;
 
-/// A way so long may be one by satellite or through a queue, or to a host whose radio wakes. Source: none written down.
+/// A handshake this long may have gone by satellite, through a queue, or to a host whose radio had to
+/// wake. Source: none written down.
 const LONG: Duration = Duration::from_millis(100);
-/// ... and whether it was a queue, segments of so long a time tell: a sender's clock drifts by less than a millisecond then.
+/// ... and segments within this time tell whether it was a queue: a sender's clock drifts by less than
+/// a millisecond in it.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
-/// Who is so many times nearer may be another host, as elsewhere (`rules/proxy.rs`). Source: none written down.
+/// An end this many times nearer may be another host, as elsewhere (`rules/proxy.rs`). Source: none
+/// written down.
 const NEARER: i64 = 10;
 
 impl Connection {
-    /// Whether the handshake took so long that it is better billed when more is known of the path.
+    /// Whether the handshake took so long that it is better billed once more is known of the path.
     #[inline]
     pub(super) fn waits_for_a_shorter_way(&self) -> bool {
         let took = |setup: &Setup| setup.last_syn_ack().is_some_and(|(at, _)| at - setup.first_syn.0 >= LONG);
@@ -39,14 +43,14 @@ impl Connection {
         once && self.now - at < TOLD_WITHIN
     }
 
-    /// The way to the server and back, as far as is known.
+    /// The round trip to the server, as far as it is known.
     #[inline]
     pub(super) fn way_of(&self, setup: &Setup) -> Duration {
         let shown = handshake::round_trip(setup, self.tap_rtt(SERVER), self.reactions[SERVER][0]);
         self.path_memory.min(SERVER).map_or(shown, |known| known.min(shown))
     }
 
-    /// What of the handshake's time its only SYN-ACK stood on the path, which is `way` long and back as far as is known.
+    /// How long the only SYN-ACK was delayed on the path, whose round trip is `way` as far as is known.
     #[inline]
     pub(super) fn opened_late(&self, setup: &Setup, way: Duration) -> Option<(Duration, Confidence)> {
         let Some(took) = setup.opened() else {
@@ -64,7 +68,8 @@ impl Connection {
         took: Duration,
         way: Duration,
     ) -> Option<(Duration, Confidence)> {
-        // Who is nearer acknowledges for another: nothing but his answers says how long the way to that is.
+        // A nearer host acknowledges for the server: only the server's replies show how far away that
+        // is.
         let proxied = self.beyond().is_some() || self.may_be_behind();
         let behind = (took - self.answers.farthest()).at_least_zero();
         if proxied && behind >= RTO_MIN.max(took.divided_by(2)) {
@@ -80,7 +85,8 @@ impl Connection {
         match above(way) {
             Some(above) if shown >= above.divided_by(2) => Some((above, Confidence::Likely)),
             None if shown >= least(took) => Some((shown.min(took), Confidence::Possible)),
-            // Whoever forwards packets may take its time for the first one, and who is ten times nearer may be another host (`rules/proxy.rs`).
+            // A host that forwards packets may delay the first one, and an end ten times nearer may be
+            // another host (`rules/proxy.rs`).
             Some(above) if above >= way.max(RTO_MIN) && took < way.times(NEARER) => {
                 Some((above, Confidence::Possible))
             }
@@ -88,7 +94,7 @@ impl Connection {
         }
     }
 
-    /// By how much the SYN-ACK, which passed `at`, was later than the fastest packet behind it.
+    /// By how much the SYN-ACK, which passed `at`, was later than the fastest packet after it.
     fn late_by_stamps(&self, at: Instant) -> Option<Duration> {
         let clock = &self.flows[SERVER].clock;
         let soon = self.now - at < TOLD_WITHIN.times(2) && clock.began() == Some(at) && clock.is_rated();
@@ -96,8 +102,8 @@ impl Connection {
         late.filter(|late| late.is_positive() && !self.is_on_one_host())
     }
 
-    /// Whether the SYN-ACK was later than what its host has sent since by just so much more than the way that this shows: two clocks measure the same, and one host
-    /// has sent both.
+    /// Whether the SYN-ACK's delay against later packets of its host equals the excess of the handshake
+    /// over the round trip they show: then two clocks agree, and one host sent both.
     #[cold]
     #[inline(never)]
     pub(super) fn was_opened_late(&self) -> bool {
@@ -109,7 +115,8 @@ impl Connection {
         setup.opened().zip(late).is_some_and(agrees)
     }
 
-    /// What took a SYN's timer longer than a handshake between these hosts does was answered by a copy: the way is as long as there.
+    /// A handshake that took a SYN timer longer than others between these hosts was completed by a
+    /// retransmission: the round trip is as short as theirs.
     #[cold]
     #[inline(never)]
     pub(super) fn doubt_opening(&mut self) {
@@ -120,7 +127,9 @@ impl Connection {
         }
     }
 
-    /// Whether a copy of its SYN-ACK opened it, if the way to the server and back is `way` long. Then that has timed nothing (RFC 6298, 5.7).
+    /// Whether the SYN-ACK that opened it came a SYN's timer late, if the round trip to the server is
+    /// `way`: it was a retransmission, or answered a SYN not captured, and timed nothing (RFC 6298,
+    /// 5.7).
     pub(super) fn opened_by_copy(&mut self, way: Duration) -> bool {
         let setup = self.setup.as_ref().filter(|setup| setup.opened() == self.tap_rtt[SERVER].get());
         let copied = setup.is_some_and(|setup| handshake::is_of_copy(setup, way));
@@ -132,7 +141,8 @@ impl Connection {
     }
 }
 
-/// Whether the handshake took longer than the path, which is `way` long and back as far as is known, or may have.
+/// Whether the handshake took, or may have taken, longer than the path, whose round trip is `way` as
+/// far as is known.
 #[inline]
 pub(super) fn takes_longer(setup: &Setup, way: Duration) -> bool {
     setup.opened().is_some_and(|took| took - way >= handshake::least_queue(way)) || setup.answered_again()

@@ -1,8 +1,9 @@
 //! What does a server's TLS say before its program has been asked?
 //!
-//! TLS 1.3 hands out tickets as soon as the client's Finished is there (RFC 8446, 4.6.1), HTTP/2 begins with SETTINGS (RFC 9113, 3.4). The client
-//! has asked beside its Finished and waits for something else: with tickets alone the server would seem to have begun its answer at once,
-//! and the rest of it to be a pause within.
+//! TLS 1.3 sends tickets as soon as it has the client's Finished (RFC 8446, 4.6.1), and HTTP/2 begins
+//! with SETTINGS (RFC 9113, 3.4). The client has sent its request along with its Finished and waits for
+//! something else: taken for a reply, the tickets would make the server seem to begin at once and then
+//! to pause.
 
 use tcpwhy_wire::{Duration, Segment, Seq};
 
@@ -12,20 +13,20 @@ use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::words::limits::WORD_MAX;
 
-/// A record of one byte (RFC 8446, D.4).
+/// The length of a ChangeCipherSpec, a record of one byte (RFC 8446, D.4).
 const CHANGE_CIPHER_SPEC_LEN: i32 = 6;
-/// ... and that with a Finished of SHA-384 behind it.
+/// ... and that with a Finished of SHA-384 after it.
 const FINISHED_LEN_MAX: i32 = 80;
 
-/// A server's TLS has said what it says by itself by then. Source: none written down.
+/// A server's TLS takes no longer to send its own messages. Source: none written down.
 const TICKETS_WITHIN: Duration = Duration::from_millis(200);
 
-/// A program that waits for nothing else takes no longer to react. Source: none written down.
+/// A program that waits for nothing else reacts within this. Source: none written down.
 pub(super) const AT_ONCE: Duration = Duration::from_millis(2);
 
 impl Connection {
-    /// Where this segment may be what TLS 1.3 says by itself behind the client's Finished, how long after its sender's last data it came. Of a short
-    /// word at the heels of that, nothing.
+    /// How long after its sender's last data this segment came, if it may be what TLS 1.3 says by
+    /// itself after the client's Finished. Zero for a short message of the client's right after that.
     #[cold]
     #[inline(never)]
     pub(super) fn opening_gap(&self, segment: &Segment, from: usize) -> Option<Duration> {
@@ -35,14 +36,15 @@ impl Connection {
         }
         let open = self.open.as_deref().filter(|open| open.initiator == CLIENT)?;
         let [hello, clear] = self.talk.as_deref()?.session;
-        // It begins where the ClientHello ends, and of it nobody reads more than a ChangeCipherSpec: in TLS 1.2 keys come before that (RFC 5246, 7.3).
-        // Its Finished may be lost.
+        // The Finished begins where the ClientHello ends, or after a ChangeCipherSpec, the only record
+        // read from there on: in TLS 1.2, keys come before that (RFC 5246, 7.3). It may be lost.
         let is_next = is_finished(hello?[1], open.request_first?);
-        // The server's flight went on in ciphertext.
+        // The server's flight continued encrypted.
         let is_encrypted =
             self.flows[SERVER].snd_nxt.is_some_and(|next| next.after(clear.unwrap_or([next; 2])[1]));
         let last = self.flows[SERVER].last_data.as_ref()?;
-        // Tickets come at once: what is as late behind an acknowledgement of that as no timer holds it has been asked for.
+        // Tickets come at once: a message this much later than an ACK of the Finished, which no timer
+        // delays so long, was requested.
         let asked = &self.flows[CLIENT];
         let late = asked.newly_acked == 0
             && asked.outstanding() == 0
@@ -51,7 +53,7 @@ impl Connection {
         (is_next && is_encrypted && !late && !open.crosses(segment)).then(|| segment.at - last.at)
     }
 
-    /// Whether the client has said no more than its Finished, which asks for nothing.
+    /// Whether the client has sent only its Finished, which requests nothing.
     pub(super) fn is_finished_alone(&self, open: &Open) -> bool {
         let hello = self.talk.as_deref().and_then(|talk| talk.session[CLIENT]);
         open.initiator == CLIENT
@@ -59,9 +61,10 @@ impl Connection {
             && hello.zip(open.request_first).is_some_and(|([_, end], first)| is_finished(end, first))
     }
 
-    /// Whether it is the client's word, as long as an acknowledgement of SETTINGS in a record, at the heels of what the server had said before it had read the last of the
-    /// question (RFC 9113, 3.4 and 6.5.3; in TLS 1.2 beside its Finished): it has acknowledged no more than what came before that, and its answer is still
-    /// to come.
+    /// Whether this is the client's acknowledgement of SETTINGS, by its length in a record, right after
+    /// a message that the server sent before it had read the end of the request (RFC 9113, 3.4 and
+    /// 6.5.3; in TLS 1.2 along with its Finished): the server had acknowledged only what came earlier,
+    /// so its reply is still to come.
     #[inline]
     pub(super) fn has_read_settings(&mut self, segment: &Segment, from: usize) -> bool {
         from == CLIENT && segment.payload_len <= WORD_MAX && self.is_word_about_settings(segment, from)
@@ -90,7 +93,7 @@ impl Connection {
         unread && is_word
     }
 
-    /// Whether a segment comes at the heels of what the other end has said, as a word about that does.
+    /// Whether a segment follows the other end's data at once, as a response to it does.
     #[cold]
     #[inline(never)]
     pub(super) fn follows_at_once(&self, segment: &Segment, from: usize) -> bool {
@@ -99,7 +102,8 @@ impl Connection {
     }
 }
 
-/// Whether a Finished begins at `first`, behind a hello up to `end`, or behind a ChangeCipherSpec, which is read as well.
+/// Whether a Finished begins at `first`, after a hello up to `end` or after a ChangeCipherSpec, which
+/// is read as well.
 fn is_finished(end: Seq, first: Seq) -> bool {
     (-FINISHED_LEN_MAX..=CHANGE_CIPHER_SPEC_LEN).contains(&(end - first))
 }

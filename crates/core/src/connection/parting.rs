@@ -1,7 +1,8 @@
 //! What do the last words of a connection answer?
 //!
-//! A server that gives up an idle connection, or ends a TLS session (RFC 8446, 6.1), says so and closes: that answers
-//! nothing. What comes for a client that has closed meets a reset: nobody waits for it any more.
+//! A server that gives up an idle connection, or ends a TLS session (RFC 8446, 6.1), says so and
+//! closes: that answers nothing. Data for a client that has closed is met by a reset: nobody waits for
+//! it any more.
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
@@ -16,24 +17,25 @@ use crate::tally::ledger::Ledger;
 use crate::words::limits::ROUND_TRIP_PLAY;
 use crate::words::report::Kind;
 
-/// Last words are short.
+/// Last words are at most this long.
 const BYTES_MAX: u64 = 128;
-/// ... and whoever says them closes at once.
+/// ... and their sender closes within this.
 const AT_ONCE: Duration = Duration::from_millis(5);
 /// The first question behind the handshakes of TCP and, in two turns, of TLS (RFC 5246, 7.3).
 const FIRST_ASKED: u64 = 3;
 /// Nobody gives a connection up sooner.
 const SILENCE_MIN: Duration = Duration::from_secs(1);
-/// Who closes at once with an answer may close before its last bytes; behind a pause for as long it has read them. Source: none written
-/// down.
+/// A client that closes right at a reply may close before its last bytes; after a pause this long it
+/// has read them. Source: none written down.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
-/// Answers have come so much sooner on this connection.
+/// Replies have come this many times sooner on this connection.
 const SOONER: i64 = 10;
-/// Who gives up waits for so much longer than the answer takes from then on. Source: none written down.
+/// A client that gives up has waited this many times longer than the reply then takes to come. Source:
+/// none written down.
 const GAVE_UP: i64 = 16;
 
 impl Connection {
-    /// More of an answer comes for an end that has closed: it may still read, or have given up.
+    /// Takes more of a reply for an end that has closed: it may still read, or have given up.
     #[cold]
     pub(super) fn on_more_for_closed(&mut self, from: usize) {
         let kept = self.roles.had.as_deref().is_some_and(|had| self.is_since_closing(had, 1 - from));
@@ -42,7 +44,7 @@ impl Connection {
         }
     }
 
-    /// Whether that is what had come when this end had closed, and more of it came.
+    /// Whether `had` is what this end had when it closed, and more came after that.
     fn is_since_closing(&self, had: &Had, end: usize) -> bool {
         self.roles.closed_at[end].get().is_some_and(|closed_at| had.more_at >= closed_at)
     }
@@ -54,8 +56,9 @@ impl Connection {
         Some(Had { n: open.n, account, last, bytes: open.reply_bytes, packet: open.packets[1], end, more_at })
     }
 
-    /// A server says something behind what its TLS seems to have said by itself: it may be the answer to what was asked beside the client's Finished, or, behind that
-    /// alone and a silence, the farewell to a connection that was opened in store.
+    /// Takes a server's message after what its TLS seems to have said by itself. It may be the reply to
+    /// a request sent along with the client's Finished, or, after that alone and a silence, the
+    /// farewell to a connection that was opened in advance.
     #[cold]
     #[inline(never)]
     pub(super) fn on_more_than_opening(&mut self, segment: &Segment, from: usize) {
@@ -65,7 +68,8 @@ impl Connection {
         }
     }
 
-    /// Whether a server closes right behind a short word that came long behind the tickets for a Finished alone, which asks for nothing more.
+    /// Whether a server closes right after a short message that came long after the tickets for a
+    /// Finished alone, which requests nothing more.
     #[cold]
     #[inline(never)]
     fn ends_unused(&mut self, at: Instant, from: usize, ledger: &mut Ledger) -> bool {
@@ -86,8 +90,8 @@ impl Connection {
         unused
     }
 
-    /// Whether a short word fills the hole in front of its sender's own FIN, which overtook it, behind a silence in which nothing was under way: it is a farewell, as if it had
-    /// come first.
+    /// Whether a short message fills the hole before its sender's own FIN, which overtook it, after a
+    /// silence with nothing under way: it is a farewell, as if it had come first.
     #[inline]
     pub(super) fn fills_up_to_its_end(&self, segment: &Segment, from: usize) -> bool {
         self.roles.closed_at[from]
@@ -107,8 +111,8 @@ impl Connection {
         acked && last && silent && u64::from(segment.payload_len) <= BYTES_MAX
     }
 
-    /// One end has closed. What it said last was no answer if it came long after the question, where answers have come soon
-    /// and did not end the connection.
+    /// One end has closed. Its last message was no reply if it came long after the request, although
+    /// replies so far came soon and did not end the connection.
     #[cold]
     pub(super) fn on_close(&mut self, at: Instant, from: usize, ledger: &mut Ledger) {
         self.roles.closed_at[from].set_first(at);
@@ -123,7 +127,7 @@ impl Connection {
             }
             return;
         }
-        // Otherwise it left before the other one's FIN can have come.
+        // Otherwise it was sent before the other end's FIN can have arrived.
         let way = || self.tap_rtt(from) - self.tap_rtt(from).divided_by(ROUND_TRIP_PLAY);
         let heard = |closed_at: Instant| at - closed_at >= way();
         let said_before = |closed_at: Instant| open.reply.last.is_some_and(|said| said.at <= closed_at);
@@ -131,14 +135,14 @@ impl Connection {
             .get()
             .is_some_and(|closed_at| said_before(closed_at) && heard(closed_at))
         {
-            return; // whoever had asked closed first, with that answer
+            return; // the requester closed first, upon that reply
         }
         if self.roles.had.is_some() && self.ends_unused(at, from, ledger) {
             return;
         }
         let Some(open) = self.open.as_deref() else { return };
         let wait = open.waited - self.tap_rtt(from);
-        // A question of HTTP/2's own frames asks for nothing, however little is known of the connection.
+        // HTTP/2's own frames request nothing, however little is known of the connection.
         let none = || is_control(open.request_bytes) && is_goodbye(open.reply_bytes) && self.speaks_tls();
         // What is in cipher and as long as a session's first question answers that, unless it has the length of a goodbye. A Finished alone is no question.
         let brief = || open.reply_bytes < open.request_bytes || is_goodbye(open.reply_bytes);
@@ -148,9 +152,9 @@ impl Connection {
             && wait >= self.roles.longest_wait.times(SOONER)
             && (self.roles.question_len > 0 && (brief() || is_control(open.request_bytes)) || none());
         let Some(said) = open.reply.last else { return };
-        // All of it at once, in one segment or several (GOAWAY and close_notify).
+        // All at once, in one segment or several (GOAWAY and close_notify).
         let first_at = open.request_at() + open.waited;
-        // Behind a Finished alone a ticket may come first, which nobody had waited for either.
+        // After a Finished alone a ticket may come first, which nobody had waited for either.
         let most = if long && self.is_finished_alone(open) { TICKETS_MAX.into() } else { BYTES_MAX };
         if long && open.reply_bytes <= most && at - said.at <= AT_ONCE && at - first_at <= AT_ONCE {
             self.take_leave(from, said.at, said.packet, ledger);
@@ -159,7 +163,8 @@ impl Connection {
         }
     }
 
-    /// A client has closed at the heels of what may be GOAWAY, behind nothing but windows: that answered nothing.
+    /// A client has closed right after a possible GOAWAY that followed nothing but WINDOW_UPDATEs: it
+    /// answered nothing.
     #[cold]
     #[inline(never)]
     fn on_goaway(&mut self, at: Instant, ledger: &mut Ledger) {
@@ -175,8 +180,8 @@ impl Connection {
         }
     }
 
-    /// A server has closed right behind a short message that nobody had asked for: however long it had been silent, no timer had run that
-    /// anybody waited for.
+    /// A server has closed right after a short unrequested message: however long it had been silent,
+    /// nobody had waited for any timer to run out.
     #[cold]
     #[inline(never)]
     fn on_last_words(&mut self, at: Instant) {
@@ -189,13 +194,15 @@ impl Connection {
         }
     }
 
-    /// Whether it is what an end said right before it closed that had been idle: nobody waits until a copy of that arrives.
+    /// Whether this is what an idle end said right before it closed: nobody waits until its
+    /// retransmission arrives.
     #[cold]
     #[inline(never)]
     pub(super) fn are_last_words(&self, open: &Open) -> bool {
         let closed_at = self.roles.closed_at[open.initiator].get();
         let at_once = closed_at.is_some_and(|at| at >= open.start && at - open.start <= AT_ONCE);
-        // What is as long as a goodbye is one in front of a FIN, however long its sender had been silent before the capture, or behind its peer's.
+        // Before a FIN, a message as long as a goodbye is one, however long its sender had been silent
+        // before the capture, or after its peer's.
         let is_goodbye = is_goodbye(open.request_bytes) && self.speaks_tls();
         at_once && open.request_bytes <= BYTES_MAX && (is_goodbye || open.client_idle >= SILENCE_MIN)
             || self.is_into_the_void(open)
@@ -208,13 +215,14 @@ impl Connection {
         long_behind && open.request_bytes <= BYTES_MAX && self.is_unheard_of(open)
     }
 
-    /// Whether it is a copy of a question that nobody answers any more.
+    /// Whether this retransmits a request that nobody answers any more.
     #[inline]
     pub(super) fn is_past_answering(&self, from: usize, class: SegmentClass) -> bool {
         from == CLIENT && matches!(class, SegmentClass::Retransmission { .. }) && self.cannot_be_answered()
     }
 
-    /// Whether a question's server has closed without a word of an answer, and then its client, or its client has given up.
+    /// Whether a request's server closed without any reply and then its client closed, or its client
+    /// has given up.
     #[cold]
     #[inline(never)]
     fn cannot_be_answered(&self) -> bool {
@@ -223,8 +231,9 @@ impl Connection {
         self.roles.closed_at[CLIENT].is_some() && self.open.as_deref().filter(asked).is_some_and(over)
     }
 
-    /// Whether it answers the end of a client that has all it waits for, as the alert of a TLS session does (RFC 8446, 6.1): the FIN came long
-    /// behind the answer and acknowledges that, and this comes as soon behind it as it can. Nobody waits for it.
+    /// Whether this answers the FIN of a client that has everything it waits for, as a TLS session's
+    /// alert does (RFC 8446, 6.1): the FIN came well after the reply and acknowledges it, and this
+    /// comes as soon after the FIN as it can. Nobody waits for it.
     #[inline]
     pub(super) fn answers_close(&self, segment: &Segment, from: usize) -> bool {
         self.roles.closed_at[1 - from]
@@ -253,7 +262,8 @@ impl Connection {
         self.close_push(from, at, packet, bytes, ledger);
     }
 
-    /// Whether the client takes no notice of a reset: while nothing else has answered its SYN, it must acknowledge that (RFC 9293, 3.10.7.3).
+    /// Whether the client ignores a reset: while nothing else has answered its SYN, the reset must
+    /// acknowledge that (RFC 9293, 3.10.7.3).
     #[cold]
     #[inline(never)]
     pub(super) fn ignores_reset(&self, reset: &Segment, from: usize) -> bool {
@@ -262,8 +272,9 @@ impl Connection {
         asks && !(reset.flags.ack() && acks())
     }
 
-    /// `from` resets the connection. If it had closed before the answer came, and has taken nothing of that, it had stopped
-    /// waiting: when its protocol owes it an answer, it had waited until it gave up, of which the way is a small part.
+    /// `from` resets the connection. If it had closed before the reply came, and has acknowledged none
+    /// of it, it had stopped waiting. If its protocol still owes it the reply, it had waited until it
+    /// gave up; the reply then takes a small part of that time.
     #[cold]
     pub(super) fn on_reset(&mut self, from: usize) {
         let closed_at = self.roles.closed_at[from].get();
@@ -286,14 +297,15 @@ impl Connection {
             && had.more_at >= closed_at
             && acked.is_some_and(|acked| acked.at_or_before(had.end))
         {
-            // It had stopped waiting as well: what came behind its FIN met nobody.
+            // It had stopped waiting as well: nobody received what came after its FIN.
             let more = open.reply_bytes.saturating_sub(had.bytes);
             open.end_before(true, &had.account, had.last, more, had.packet);
         }
     }
 
-    /// `from` resets the connection behind its last word in cipher. Its client had said goodbye and closed, and has acknowledged none of that word: it is the alert that
-    /// ends the session (RFC 8446, 6.1), and whoever closes TLS reads no more.
+    /// `from` resets the connection after its last encrypted message. Its client had said goodbye and
+    /// closed, and has acknowledged none of that message: it is the alert that ends the session (RFC
+    /// 8446, 6.1), and a client that closes TLS reads no more.
     #[cold]
     #[inline(never)]
     fn drop_alert(&mut self, from: usize) {

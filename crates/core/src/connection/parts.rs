@@ -1,8 +1,8 @@
-//! Which of several words does an answer acknowledge?
+//! Which of several messages does a reply acknowledge?
 //!
-//! Whoever answers has read what its host acknowledges, and nothing else (RFC 9293, 3.10.7.4): an answer that acknowledges what was said before
-//! a pause, and nothing of what was said behind it, belongs to the former. A pause behind what it acknowledges delayed it by nothing,
-//! and what came behind that is the next question.
+//! A responder has read what its host acknowledges, and nothing more (RFC 9293, 3.10.7.4): a reply that
+//! acknowledges data from before a pause, and none from after it, belongs to the former. The pause
+//! delayed it by nothing, and the data after it is the next request.
 
 use tcpwhy_wire::Segment;
 
@@ -12,8 +12,8 @@ use crate::flow::segment_class::SegmentClass;
 use crate::tally::ledger::Ledger;
 
 impl Connection {
-    /// Whether new bytes begin something of their own. Where they begin an answer, what that does not acknowledge, behind a pause, is a question
-    /// of its own.
+    /// Whether new bytes begin something of their own. If they begin a reply, request data that it does
+    /// not acknowledge, sent after a pause, is a request of its own.
     #[inline]
     pub(super) fn begins_turn(
         &mut self,
@@ -38,7 +38,7 @@ impl Connection {
         }
     }
 
-    /// The later one of two questions is under way once it is answered, or goes on.
+    /// Once it is answered, or continued, the later of two requests is the one under way.
     #[cold]
     #[inline(never)]
     fn go_on_with_later(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
@@ -51,7 +51,7 @@ impl Connection {
         }
     }
 
-    /// Closes what is under way in front of a later question, which is under way from here on.
+    /// Closes the exchange under way if a later request waits, which then is under way.
     #[inline]
     pub(super) fn take_later(&mut self, ledger: &mut Ledger) {
         if self.open.as_deref().is_some_and(|open| open.later.is_some()) {
@@ -72,7 +72,7 @@ impl Connection {
     fn part_behind_pause(&mut self, segment: &Segment) {
         let Some(open) = self.open.as_deref() else { return };
         let answers = segment.flags.ack() && !open.crosses(segment);
-        // What HTTP/2 says by itself acknowledges what it likes, and what is read says by itself where it ends.
+        // HTTP/2's own frames acknowledge anything, and a message that is read tells its own end.
         if !answers || self.frames.is_http2() || self.asks_by_its_bytes(open.request_first) {
             return;
         }

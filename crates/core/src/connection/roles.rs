@@ -1,9 +1,10 @@
-//! What has a connection shown of who asks and who answers?
+//! What has a connection shown of which end asks and which answers?
 //!
-//! Whoever opens a connection mostly asks, and what the other end sends next is the answer. But a server may ask, or send what
-//! nobody asked for, and the client's next message may be its answer to that, or nothing that anybody answers (heart-beats).
-//! Sizes and times tell them apart, and only in some cases: a slow server behind a client that asks again at once looks
-//! like a server that asks now and then and is answered at once. So the server is taken to ask only where it began.
+//! The end that opens a connection mostly asks, and the other end's next message is the reply. But a server
+//! may ask, or send something unrequested, and the client's next message may answer that, or be one that
+//! needs no reply (heartbeats). Sizes and times tell these apart, though only sometimes: a slow server with a
+//! client that asks again at once looks like a server that asks now and then and is answered at once. So the
+//! server is taken to ask only if it began.
 
 use tcpwhy_wire::{Duration, Instant};
 
@@ -14,43 +15,44 @@ use crate::estimate::{grid::Grid, maybe::Maybe, polls::Polls};
 use crate::flow::ends::SERVER;
 use crate::words::limits::WORD_MAX;
 
-/// Whoever reacts takes a tenth of the time that the other one takes, or less.
+/// An end that merely reacts takes at most one part in this many of the other end's time.
 const SHARE: i64 = 10;
-/// ... or perhaps a quarter,
+/// ... or perhaps in this many,
 const DOUBTED: i64 = 4;
-/// ... and of somebody who takes a person's time a hundredth.
+/// ... and in this many if the other end is as slow as a person.
 const STEADY: i64 = 100;
-/// Reactions are alike to one part in so many, as a program's are that waits by a timer before it answers.
+/// Reactions that differ by at most one part in this many are a program's that waits on a timer.
 const STEADY_SHARE: i64 = 16;
-/// Shorter ones are a host's work, and as much alike whatever the program is.
+/// Shorter reactions are a host's work, and alike for any program.
 const REACTION_MIN: Duration = Duration::from_millis(5);
-/// No protocol's greeting is so long: whoever begins with more gives what nobody on this connection asked for.
+/// A greeting is no longer than this: a longer first message was requested elsewhere.
 const GREETING_MAX: u64 = 1 << 14;
-/// A client that takes so long did something else than react.
+/// A client that takes at least this long did more than react.
 const IDLE_MIN: Duration = Duration::from_millis(50);
 /// A server that asks does not ask again sooner, unless it is known to.
 pub(super) const PAUSE_MIN: Duration = Duration::from_millis(200);
-/// A server that has not shown yet that it asks, and is silent for longer behind what may be an answer, waited for no one.
+/// A server not yet known to ask that is silent this long after a possible answer waited for no one.
 pub(super) const PAUSE_LONG: Duration = Duration::from_millis(500);
-/// Turns in a row that may have been answers of one length; they were.
+/// This many possible answers of one length in a row were answers.
 pub(super) const TURNS_MIN: u8 = 3;
-/// Nobody takes a wait that is ten times as long for anything but a wait.
+/// Shorter waits are not kept: a silence counts from a second on, which is ten times this.
 const KEPT_MIN: Duration = Duration::from_millis(100);
-/// So many messages of one length without an answer need none.
+/// After this many messages of one length without a reply, none is needed.
 const UNANSWERED_MIN: u8 = 2;
-/// So many messages that nobody asked for are a habit.
+/// This many unrequested messages are a habit.
 const PUSHES_MIN: u32 = 3;
-/// An answer that takes no longer comes at once.
+/// A reply within this comes at once.
 const QUICK: Duration = Duration::from_millis(2);
-/// So many of them are no chance.
+/// This many of them are no chance.
 const QUICK_MIN: u32 = 3;
-/// Whoever types takes so long for the next key, and no longer; heart-beats take longer. Source: none written down.
+/// A typist presses the next key after at least this long, and before `KEY_WITHIN`; heartbeats take longer.
+/// Source: none written down.
 const KEY_AFTER: Duration = Duration::from_millis(20);
 const KEY_WITHIN: Duration = Duration::from_secs(2);
-/// So many answers as long as their questions are a terminal's. Source: none written down.
+/// This many replies as long as their requests are a terminal's echoes. Source: none written down.
 const ECHOES_MIN: u32 = 4;
 
-/// A message of the server's that nobody asked for: what the client says next may be its answer.
+/// An unrequested message of the server's, which the client's next message may answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Parked {
     pub n: u64,
@@ -63,7 +65,7 @@ pub(super) struct Parked {
     pub last_at: Instant,
 }
 
-/// A message of the client's that nothing has answered yet, and the server's next one.
+/// A client's message that nothing has answered yet, and the server's next one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     pub len: u32,
@@ -88,7 +90,7 @@ enum Chain {
     Own,
     /// The server spoke first, and late.
     Greeted,
-    /// The messages before it, of so many bytes, may have been answers, and how many there were.
+    /// The messages before it, of this length and number, may have been answers.
     Answers(u32, u8),
 }
 
@@ -98,7 +100,7 @@ impl Steady {
         off.max(-off) <= self.reaction.divided_by(STEADY_SHARE)
     }
 
-    /// The client reacted after so long, and the server took so long then.
+    /// The client reacted after `reaction`, and the server then took `wait`.
     fn on_turn(&mut self, reaction: Duration, wait: Duration) {
         if reaction < REACTION_MIN || reaction.times(DOUBTED) > wait {
             return;
@@ -111,7 +113,7 @@ impl Steady {
         (self.shortest, self.longest) = (self.shortest.min(wait), self.longest.max(wait));
     }
 
-    /// Whether one end keeps its time, and the other one keeps none.
+    /// Whether one end keeps a steady time, and the other does not.
     fn is_shown(&self) -> bool {
         self.count >= TURNS_MIN && self.longest >= self.shortest.times(SHARE)
     }
@@ -119,30 +121,30 @@ impl Steady {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Roles {
-    /// Anything of this may be no plain question and answer.
+    /// Messages may not be plain requests and replies.
     alert: bool,
     parked: Option<Box<Parked>>,
     chain: Chain,
     seldom: Option<Box<Seldom>>,
     pub row: Option<Box<Row>>,
-    /// How many questions were answered at once.
+    /// How many requests were answered at once.
     quick: u32,
-    /// How many questions were answered with as many bytes, at the pace of somebody who types.
+    /// How many requests were answered with as many bytes, at a typist's pace.
     echoes: u32,
-    /// The server spoke first, and more than a greeting.
+    /// The server spoke first, with more than a greeting.
     leads: bool,
-    /// Bytes of the client's last question that was answered, and of its last answer.
+    /// Length of the client's last request that was answered, and of its last answer.
     pub question_len: u32,
     answer_len: u32,
-    /// The server went on late behind its last answer.
+    /// The server continued late after its last reply.
     spoken_late: bool,
-    /// How often the server has asked, since anything spoke against it.
+    /// How often the server has asked since anything spoke against it.
     server_asked: u8,
-    /// The longest that an answer of the server's took, where that is long enough to count.
+    /// The longest wait for a reply of the server's, if long enough to count.
     pub longest_wait: Duration,
     /// When each end has closed.
     pub closed_at: [Maybe<Instant>; 2],
-    /// What had come of an answer when its asker had closed, and more of it came.
+    /// What a requester had of a reply when it closed, and more of that came.
     pub had: Option<Box<Had>>,
     pub goes_on: crate::estimate::goes_on::GoesOn,
 }
@@ -158,7 +160,7 @@ impl Roles {
         self.seldom.get_or_insert_with(|| Box::new(Seldom::NONE))
     }
 
-    /// Gives up what it takes besides its own.
+    /// Frees its heap memory.
     pub(super) fn free(&mut self) {
         self.take_parked();
         (self.row, self.seldom) = (None, None);
@@ -174,7 +176,8 @@ impl Roles {
         &mut self.seldom_mut().polls
     }
 
-    /// A question went on at `at` behind a silence. Returns whether it does so by a timer, as `least` equal distances before show.
+    /// A request continued at `at` after a silence. Returns whether a timer sent it, as at least `least`
+    /// equal intervals show.
     pub(super) fn on_asked_late(&mut self, at: Instant, least: u8) -> bool {
         let asks = &mut self.seldom_mut().asks;
         let by_timer = asks.is_due(at, least);
@@ -182,7 +185,7 @@ impl Roles {
         by_timer
     }
 
-    /// Whether the server's next message may be no answer.
+    /// Whether the server's next message may be no reply.
     #[inline]
     pub(super) fn watch(&self) -> bool {
         self.alert
@@ -195,7 +198,7 @@ impl Roles {
         self.alert = self.parked.is_some() || open || unanswered || seldom.grid.is_kept();
     }
 
-    /// Keeps what the server sent by itself.
+    /// Keeps an unrequested message of the server's.
     pub(super) fn park(&mut self, parked: Parked) {
         self.parked = Some(Box::new(parked));
         self.look();
@@ -209,28 +212,28 @@ impl Roles {
         parked
     }
 
-    /// Whether the client's message was a heart-beat, or an answer, so that the server's message is none.
+    /// Whether the client's message was a heartbeat or an answer, so that the server's message is no reply.
     pub(super) fn is_unasked(&self, turn: &Turn) -> bool {
         self.is_beat(turn) || self.is_answer(turn)
     }
 
-    /// Whether it may have been an answer, and may have been a question.
+    /// Whether the client's message may have been an answer, or a request.
     pub(super) fn is_doubtful(&self, turn: &Turn) -> bool {
         let begun = self.parked.is_some() || self.chain != Chain::Own;
         let reacted = turn.reaction.is_some_and(|reaction| reaction.times(DOUBTED) <= turn.wait);
-        // A word at the heels of what came late may confirm that, whatever its length.
+        // A short message right after a late one may confirm that, whatever its length.
         let confirms = self.chain == Chain::Greeted && turn.len <= WORD_MAX;
         let may_answer = reacted && (turn.len != self.question_len || confirms);
         begun && may_answer && turn.wait >= PAUSE_MIN && !self.is_answer(turn)
     }
 
-    /// The server went on behind a silence with everything acknowledged: it may have spoken by itself, and what the client says
-    /// to that may be an answer.
+    /// The server went on after a silence with everything acknowledged: it may have spoken by itself, and the
+    /// client's response may be an answer.
     pub(super) fn on_spoken_late(&mut self) {
         self.spoken_late = true;
     }
 
-    /// A message that needs no answer gets none but by chance, which seldom lets one follow right behind it.
+    /// A message that needs no reply is followed by one only by chance, which seldom comes right after it.
     fn is_beat(&self, turn: &Turn) -> bool {
         let Unanswered { len, count, every, .. } = self.seldom().unanswered;
         len == turn.len && count >= UNANSWERED_MIN && turn.wait.times(SHARE) > every
@@ -240,8 +243,8 @@ impl Roles {
         turn.is_reaction() && turn.len != self.question_len
     }
 
-    /// Whether the server is the one that asks: it began, the client's messages follow its own after one time, and its next ones come
-    /// when they come.
+    /// Whether the server is the end that asks: it began, the client's messages follow its own after a steady
+    /// time, and its next ones come at any time.
     fn gives_orders(&self) -> bool {
         self.leads && self.seldom().steady.is_shown()
     }
@@ -260,7 +263,7 @@ impl Roles {
         if !self.may_answer(turn) {
             return false;
         }
-        // Nothing is like a client's next question more than the one before it.
+        // Nothing resembles a client's next request more than the one before.
         let differs = self.question_len == 0 || turn.len.saturating_mul(2) <= self.question_len;
         let least = match (self.chain, self.server_asked) {
             (_, 0) if !differs => return false,
@@ -301,8 +304,8 @@ impl Roles {
         self.look();
     }
 
-    /// The server answered the client's question of `len` bytes, which ended at `asked_at`, after `wait`, for all that is known or as a
-    /// guess.
+    /// The server answered the client's request of `len` bytes, which ended at `asked_at`, after `wait`, by
+    /// all that is known or as a guess.
     #[inline]
     pub(super) fn on_question(
         &mut self,
@@ -353,7 +356,7 @@ impl Roles {
         self.look();
     }
 
-    /// The server sent something by itself at `at`.
+    /// The server sent something unrequested at `at`.
     pub(super) fn on_push(&mut self, at: Instant) {
         let pushes = &mut self.seldom_mut().pushes;
         pushes.count = pushes.count.saturating_add(1);
@@ -361,12 +364,12 @@ impl Roles {
         pushes.last = Some(at);
     }
 
-    /// Whether the server is in the habit of that.
+    /// Whether the server does that habitually.
     pub(super) fn pushes_often(&self) -> bool {
         self.seldom().pushes.count >= PUSHES_MIN
     }
 
-    /// Whether something that comes so long after a question may as well be the next of these.
+    /// Whether a message this long after a request may as well be the next unrequested one.
     pub(super) fn may_be_push(&self, wait: Duration) -> bool {
         let Pushes { count, first: Some(first), last: Some(last) } = self.seldom().pushes else {
             return false;
@@ -374,25 +377,27 @@ impl Roles {
         self.pushes_often() && wait.times(SHARE * i64::from(count - 1)) >= last - first
     }
 
-    /// Whether questions are keys that come back: behind them speaks what a person has started and waits for.
+    /// Whether requests are echoed keys: output that follows is from a command that a person has started and
+    /// waits for.
     pub(super) fn echoes_keys(&self) -> bool {
         self.echoes >= ECHOES_MIN
     }
 
-    /// Whether most of so many questions were answered a thousand times sooner.
+    /// Whether most of so many requests were answered a thousand times sooner.
     pub(super) fn is_out_of_all_measure(&self, wait: Duration, questions: u64) -> bool {
         wait >= QUICK.times(1_000)
             && self.quick >= QUICK_MIN
             && u64::from(self.quick).saturating_mul(2) >= questions
     }
 
-    /// Whether messages of so many bytes went without an answer often enough to need none.
+    /// Whether messages of this length went unanswered often enough to need no reply.
     pub(super) fn may_need_none(&self, len: u64) -> bool {
         let unanswered = self.seldom().unanswered;
         unanswered.ever >= UNANSWERED_MIN && u64::from(unanswered.len) == len
     }
 
-    /// Whether it is half a second and more, while so many questions were answered hundreds of times sooner.
+    /// Whether the wait is half a second or more although so many requests were answered hundreds of times
+    /// sooner.
     pub(super) fn is_out_of_measure(&self, wait: Duration, questions: u64) -> bool {
         wait >= PAUSE_LONG
             && self.quick > 0
@@ -415,8 +420,9 @@ impl Roles {
         reacted.longest = reacted.longest.max(wait);
     }
 
-    /// Whether the client, who took `idle` to react, may have answered the server with `len` bytes, which then took so long to ask
-    /// again with no more than that. A person's pauses differ, and a slow server's not so much.
+    /// Whether the client, which took `idle` to react, may have answered the server with `len` bytes, and the
+    /// server then took `wait` to ask again with no more than that. A person's pauses differ; a slow server's
+    /// differ less.
     pub(super) fn may_ask(&self, wait: Duration, idle: Duration, [len, next]: [u64; 2]) -> bool {
         let Reacted { count, shortest, longest } = self.seldom().reacted;
         let differ = longest.max(wait) >= shortest.min(wait).times(2);
@@ -424,7 +430,7 @@ impl Roles {
         count >= TURNS_MIN && idle.times(STEADY) <= wait && (next <= len || words) && differ
     }
 
-    /// The server took long to answer, at `at`, what was asked at `asked_at`.
+    /// The server took long to answer, at `at`, a request of `asked_at`.
     #[cold]
     fn on_long_answer(&mut self, at: Instant, asked_at: Instant) {
         let seldom = self.seldom_mut();
@@ -435,7 +441,7 @@ impl Roles {
         }
     }
 
-    /// Whether its long answers may come when it is its time, whatever was asked.
+    /// Whether its long replies may come on its own timer, whatever was requested.
     pub(super) fn may_keep_time(&self) -> bool {
         self.seldom().own_time.may_be()
     }
@@ -451,7 +457,7 @@ impl Roles {
         self.look();
     }
 
-    /// The server sent a small message of `len` bytes by itself at `at`.
+    /// The server sent a small unrequested message of `len` bytes at `at`.
     pub(super) fn on_unasked(&mut self, at: Instant, len: u32) {
         let Seldom { grid, grid_len, .. } = self.seldom_mut();
         if grid.fits(at) {
@@ -466,18 +472,18 @@ impl Roles {
         }
     }
 
-    /// Whether this moment is one of the server's timer.
+    /// Whether this moment is a tick of the server's timer.
     pub(super) fn is_tick(&self, at: Instant) -> bool {
         let grid = self.seldom().grid;
         grid.is_kept() && grid.is_last(at)
     }
 
-    /// Whether something of this end's at `at` is the next of what it sends by a timer.
+    /// Whether this end's message at `at` is the next one of its timer.
     pub(super) fn is_on_grid(&self, from: usize, at: Instant) -> bool {
         from == SERVER && self.seldom().grid.fits(at)
     }
 
-    /// Bytes that it takes besides its own.
+    /// Its heap size in bytes.
     pub(super) fn heap(&self) -> usize {
         let parked = self.parked.as_ref().map_or(0, |parked| size_of::<Parked>() + parked.account.heap());
         let seldom = self.seldom.as_ref().map_or(0, |_| size_of::<Seldom>());

@@ -1,4 +1,4 @@
-//! Does a client of HTTP/2 in cipher say that it has room, and had its server waited for that?
+//! Does a client of encrypted HTTP/2 open its window, and had its server waited for that?
 //!
 //! A window is 65,535 bytes unless somebody says otherwise (RFC 9113, 6.9.2). Whoever reads a long answer opens it again by WINDOW_UPDATE, for the stream and the
 //! connection in one record, at the heels of the data and while the answer goes on: that is no question, and what the server sends one way
@@ -19,9 +19,10 @@ use crate::rules::wait::Wait;
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, ROUND_TRIP_PLAY};
 
-/// Half a window: sooner nobody opens it again (`nghttp2_should_send_window_update`, lib/nghttp2_helper.c).
+/// Half a window: no end opens it again sooner (`nghttp2_should_send_window_update`,
+/// lib/nghttp2_helper.c).
 const READ_MIN: u64 = 32_767;
-/// What such a window lets through, or the half of it, with what frames and records add.
+/// The bytes that such a window, or half of it, lets through, including what frames and records add.
 const WINDOWS: std::ops::RangeInclusive<u32> = 32_767..=67_000;
 /// What is in flight of an upload that has used up such a window: less may be what a congestion window lets through, which grows.
 const USED_UP: std::ops::RangeInclusive<u32> = 64_000..=67_000;
@@ -29,7 +30,7 @@ const USED_UP: std::ops::RangeInclusive<u32> = 64_000..=67_000;
 const WORDS_MIN: u64 = 3;
 
 impl Connection {
-    /// Whether a segment of the client's opens windows within the answer under way.
+    /// Whether the client's segment opens windows within the reply under way.
     #[cold]
     #[inline(never)]
     pub(super) fn gives_room(&mut self, segment: &Segment, from: usize, class: SegmentClass) -> bool {
@@ -43,7 +44,7 @@ impl Connection {
         gives
     }
 
-    /// Whether the client has: what the server acknowledges late is that.
+    /// Whether the client has done so, which explains a late ACK of the server's.
     #[cold]
     #[inline(never)]
     pub(super) fn has_given_room(&self, open: &Open) -> bool {

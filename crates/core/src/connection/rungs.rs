@@ -1,4 +1,4 @@
-//! What does a packet look like on the ladder, where a person asks for it?
+//! What does a packet look like on the ladder, if a user asks for it?
 
 use tcpwhy_wire::Segment;
 
@@ -15,7 +15,7 @@ use crate::words::rung::NONE;
 use crate::words::steps::{Next, Place};
 
 impl Connection {
-    /// What the ladder counts from, where there is one.
+    /// The numbers that the ladder counts from, if there is one.
     pub(crate) fn opening(&self) -> Opening {
         self.ladder.as_ref().map_or_else(Opening::default, |ladder| ladder.opening)
     }
@@ -48,7 +48,7 @@ impl Connection {
         self.add_rung(segment.into(), from, trigger, charges.as_slice(), ledger);
     }
 
-    /// The same of a usual segment: a bare acknowledgement, or a part of a burst with what its time went to.
+    /// The same for a usual segment: a pure ACK, or part of a burst with its charges.
     #[inline]
     pub(super) fn usual_rung(
         &mut self,
@@ -80,7 +80,8 @@ impl Connection {
         }
     }
 
-    /// The same of one that goes on from the one before it of its end, where all packets are drawn. Returns whether it is that.
+    /// The same for a segment that continues its end's last one, when all packets are drawn. Returns
+    /// whether it does.
     #[cold]
     #[inline(never)]
     fn add_next(
@@ -106,7 +107,7 @@ impl Connection {
         steps.is_some_and(|steps| steps.go_on(&next))
     }
 
-    /// Where a packet lies on the ladder, if there is one.
+    /// A packet's place on the ladder, if there is one.
     #[cold]
     #[inline(never)]
     fn place(&mut self, passing: Passing, from: usize) -> Option<Place> {
@@ -134,7 +135,7 @@ impl Connection {
         })
     }
 
-    /// What a charge of nothing is for is not told.
+    /// Charges of zero are not shown.
     #[cold]
     #[inline(never)]
     fn add_rung(

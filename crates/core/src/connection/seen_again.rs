@@ -1,7 +1,9 @@
-//! Has this packet of the connection passed before, on another interface or before or behind a router?
+//! Has this packet of the connection passed before, on another interface or on the other side of a
+//! router?
 //!
-//! What tells is in `flow/duplicate_filter.rs` and `flow/direction/seen_again.rs`; what the connection knows besides is here: that packets have been
-//! seen twice, and over how many routers its ends' packets come.
+//! The tests are in `flow/duplicate_filter.rs` and `flow/direction/seen_again.rs`; here is what the
+//! connection knows besides: that packets are captured twice, and how many routers its ends' packets
+//! have crossed.
 
 use tcpwhy_wire::{Duration, Segment};
 
@@ -9,7 +11,8 @@ use super::Connection;
 use crate::bill::exchange::Open;
 use crate::flow::duplicate_filter;
 
-/// A capture that sees a packet twice sees it on both sides of so many routers at most. Source: none written down.
+/// At most this many routers lie between the two points where a capture sees a packet twice. Source:
+/// none written down.
 const HOPS_BETWEEN: u8 = 4;
 /// What crosses a host's interfaces, or a router, without having waited there takes less. Source: none written down.
 const WAITED_MIN: Duration = Duration::from_millis(2);
@@ -58,8 +61,9 @@ impl Connection {
         self.doubled && segment.seq_len() == 0 && self.last_packet[from].get().is_some_and(just)
     }
 
-    /// Whether this packet has passed a few routers more, or less, than the first of its end, and has no later identification, if any. Packets of one
-    /// sender take several ways, so that this tells only where some are seen twice, or of a handshake's.
+    /// Whether this packet has crossed a few routers more or less than the first of its end, without a
+    /// later identification. Packets of one sender take several paths, so this counts only if some
+    /// packets are captured twice, or for a handshake's.
     fn is_hops_away(&self, segment: &Segment, from: usize) -> bool {
         let hops = segment.ttl.abs_diff(self.ttl[from]);
         let known = self.last_packet[from].is_some() && (self.doubled || segment.flags.syn());

@@ -1,4 +1,5 @@
-//! What few connections show of who asks: kept in a box of its own, so that all others take a word for it.
+//! What few connections show about which end asks: kept in a box of its own, so that all others spend
+//! one word on it.
 
 use tcpwhy_wire::{Duration, Instant, Seq};
 
@@ -8,7 +9,7 @@ use crate::estimate::own_time::OwnTime;
 use crate::estimate::polls::Polls;
 use crate::flow::segment_class::LastData;
 
-/// Long waits in a row, each behind a message with which the client had reacted to what the server said.
+/// Long waits in a row, each after a message by which the client reacted to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Reacted {
     pub count: u8,
@@ -16,7 +17,7 @@ pub(super) struct Reacted {
     pub longest: Duration,
 }
 
-/// How alike the client's reactions are before answers that take long, and how much those differ.
+/// How alike the client's reactions are before slow replies, and how much those replies differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Steady {
     pub reaction: Duration,
@@ -25,7 +26,7 @@ pub(super) struct Steady {
     pub longest: Duration,
 }
 
-/// Messages of the server's that nobody asked for.
+/// Unrequested messages of the server's.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Pushes {
     pub count: u32,
@@ -33,44 +34,44 @@ pub(super) struct Pushes {
     pub last: Option<Instant>,
 }
 
-/// Messages of the client's without an answer.
+/// Messages of the client's without a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Unanswered {
     pub len: u32,
     pub count: u8,
-    /// Those in between that something followed, too.
+    /// Including those in between that something followed.
     pub ever: u8,
     pub last: Option<Instant>,
     pub every: Duration,
 }
 
-/// What an asker had of its answer when it closed.
+/// What a requester had of its reply when it closed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Had {
-    /// Of this exchange.
+    /// The number of the exchange.
     pub n: u64,
-    /// What that had cost.
+    /// What it had cost so far.
     pub account: Account,
     pub last: LastData,
     pub bytes: u64,
     pub packet: u64,
-    /// The byte behind it.
+    /// The byte after it.
     pub end: Seq,
-    /// When more of it came.
+    /// When more of it arrived.
     pub more_at: Instant,
 }
 
-/// What only long waits, long silences and messages without an answer tell.
+/// What only long waits, long silences and unanswered messages tell.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Seldom {
     pub unanswered: Unanswered,
     pub polls: Polls,
-    /// What the server sends at equal distances, and how long it is if that is always the same.
+    /// What the server sends at equal intervals, and its length if that is constant.
     pub grid: Grid,
     pub grid_len: u32,
-    /// What the server's long answers tell of a timer of its own.
+    /// What the server's slow replies show of a timer of its own.
     pub own_time: OwnTime,
-    /// When questions went on behind a silence.
+    /// When requests continued after a silence.
     pub asks: Grid,
     pub pushes: Pushes,
     pub reacted: Reacted,
@@ -78,7 +79,7 @@ pub(super) struct Seldom {
 }
 
 impl Seldom {
-    /// Nothing of it has been seen.
+    /// Nothing seen yet.
     pub(super) const NONE: Self = Self {
         unanswered: Unanswered { len: 0, count: 0, ever: 0, last: None, every: Duration::ZERO },
         polls: Polls::NONE,

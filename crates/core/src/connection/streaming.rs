@@ -1,5 +1,6 @@
-//! Does a message that goes on begin anew? Streams stay open between the messages that pass on them (server-sent data of gRPC,
-//! conversations of both sides), and their protocol does not say where one of these ends.
+//! Does a continued message begin anew? Streams stay open between the messages on them (server
+//! streaming in gRPC, conversations in both directions), and their protocol does not say where one of
+//! these ends.
 
 use tcpwhy_wire::{Duration, Instant, Seq};
 
@@ -8,12 +9,13 @@ use crate::bill::asked::{Ask, Expects, Passed};
 use crate::tally::ledger::Ledger;
 use crate::words::mark::Mark;
 
-/// Who is silent for so long, with everything acknowledged, between two parts of a message has nothing to send.
+/// A sender that is silent for this long between two parts of a message, with everything acknowledged,
+/// has nothing to send.
 const SILENCE_MIN: Duration = Duration::from_millis(200);
 
 impl Connection {
-    /// The exchange that a part of an answer belongs to. Behind a silence in the middle of an answer it is news, for which nobody
-    /// waits: the answer ended before.
+    /// The exchange that part of a reply belongs to. A part that follows a silence within the reply is
+    /// news, for which nobody waits: the reply ended before it.
     pub(super) fn answer_of(&mut self, mark: &Mark, from: usize, ledger: &mut Ledger) -> Answered {
         let (now, acked) = (self.now, self.flows[from].highest_ack);
         let Some(talk) = self.talk.as_deref_mut() else { return Answered::Nothing };
@@ -33,7 +35,8 @@ impl Connection {
         Answered::Part(n)
     }
 
-    /// Whether a part of a question on a stream that is open asks anew: its answer so far has been read, or it comes behind a silence.
+    /// Whether a part of a request on an open stream is a new request: its reply so far has been read,
+    /// or it follows a silence.
     pub(super) fn asks_anew(&mut self, n: u64, from: usize, ledger: &mut Ledger) -> bool {
         let (now, acked) = (self.now, [0, 1].map(|end| self.flows[end].highest_ack));
         let Some(ask) = self.talk.as_deref_mut().and_then(|talk| talk.find(n)) else { return false };
@@ -50,7 +53,7 @@ impl Connection {
         anew
     }
 
-    /// An answer will come when there is news.
+    /// The reply will come when there is news.
     pub(super) fn defer(&mut self, mark: &Mark, from: usize) {
         let Some(talk) = self.talk.as_deref_mut() else { return };
         let deferred = talk.answered_by(mark, from);
@@ -68,13 +71,13 @@ impl Connection {
     }
 }
 
-/// What a part of an answer is.
+/// What part of a reply is.
 pub(super) enum Answered {
-    /// It belongs to this exchange.
+    /// Part of this exchange.
     Part(u64),
     /// Nobody waited for it.
     ByNews,
-    /// Nothing that is known of.
+    /// Nothing known.
     Nothing,
 }
 

@@ -1,4 +1,4 @@
-//! Was it news that the initiator waited for?
+//! Did the initiator wait for news?
 
 use tcpwhy_wire::{Duration, Segment};
 
@@ -10,11 +10,12 @@ use crate::flow::ends::{CLIENT, side};
 use crate::words::form::Form;
 use crate::words::report::Kind;
 
-/// Whoever polls asks again within this.
+/// A client that polls asks again within this.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 impl Connection {
-    /// Takes the wait for news out of a finished exchange's bill, as far as it is known to be one. Returns how long it was.
+    /// Takes the wait for news out of a finished exchange's bill, if it is known to be one. Returns its
+    /// length.
     pub(super) fn weigh_wait(&mut self, open: &mut Open, next: Option<&Segment>) -> Duration {
         if open.kind() != Kind::Exchange
             || open.initiator != CLIENT

@@ -1,4 +1,4 @@
-//! What do the messages of a connection say of each other, where their protocol is read?
+//! How do the messages of a connection relate to each other, if their protocol is read?
 
 use std::collections::VecDeque;
 
@@ -17,74 +17,74 @@ use crate::words::mark::{Credit as Said, Mark, Role};
 /// What is known of the messages of a connection whose protocol is read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Talk {
-    /// The question that has no answer yet, as long as there is one at a time.
+    /// The unanswered request, while there is one at a time.
     pub pending: Option<Pending>,
-    /// Questions whose answer is not over, in the order in which they were asked, once there was more than one.
+    /// Requests without a complete reply, in order, once there was more than one at a time.
     pub asked: VecDeque<Ask>,
     pub some_are: SomeAre,
     pub ripe: Ripe,
-    /// Heads of messages were not captured.
+    /// Heads of messages are missing from the capture.
     pub heads_lost: bool,
     pub numbered: Numbered,
     pub is_concurrent: bool,
-    /// Messages are whole frames of either side, and do not say who asks.
+    /// Messages are whole frames of either end, which do not say which end asks.
     pub is_framed: bool,
-    /// What each end's next bytes belong to.
+    /// The message that each end's next bytes belong to.
     pub parts: [Part; 2],
     pub waits: [Waits; 2],
-    /// What each end has still to be read of.
+    /// Each end's bytes still to be read.
     pub unread: [Unread; 2],
-    /// What each end has sent again, and nobody knows yet whether that was needed.
+    /// Each end's retransmissions that may yet prove needless.
     pub resent: [Vec<Resent>; 2],
-    /// Which moments have been billed to anybody.
+    /// Which moments have been billed at all.
     pub covered: Covered,
-    /// What each end may still send by its protocol's own flow control, where that is seen.
+    /// What each end may still send by its protocol's own flow control, if that is seen.
     pub credit: [Credit; 2],
-    /// What its segment at hand takes of that: stream, bytes, and the byte behind.
+    /// What its present segment uses of that: stream, bytes, and the byte after.
     pub uses: Vec<(u64, u32, Option<Seq>)>,
-    /// The byte behind what each end has written last.
+    /// The byte after each end's last written frame.
     pub written: [Option<Seq>; 2],
-    /// Bytes of each end that set up the session, in front of all that is asked: the first, and the one behind the last.
+    /// Each end's bytes that set up the session, before any request: the first, and the one after the last.
     pub session: [Option<[Seq; 2]>; 2],
 }
 
-/// What any of the questions under way may be, so that not all of them are looked at for nothing.
+/// Whether any request under way is of a kind, so that not all are searched for nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct SomeAre {
-    /// Where somebody's answer ends was not captured.
+    /// It is not captured where somebody's reply ends.
     pub cut: bool,
-    /// They were under way at once.
+    /// Several were under way at once.
     pub several: bool,
-    /// Answered whole by the segment at hand, behind which nothing is read.
+    /// Answered completely by the present segment, after which nothing is read.
     pub ending: bool,
-    /// Of either end's questions without an identifier, those before this number have their answers.
+    /// Each end's requests without an identifier and before this number have their replies.
     waiting: [u64; 2],
-    /// The largest identifier of either end's questions so far: most protocols count them.
+    /// The largest identifier of each end's requests so far: most protocols count them up.
     highest: [Option<u64>; 2],
 }
 
-/// Bytes that were sent again.
+/// Retransmitted bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Resent {
     pub at: Instant,
     pub packet: u64,
     pub seq: Seq,
     pub stamp: Option<u32>,
-    /// What its sender waited for before.
+    /// What its sender had waited for.
     pub split: Split,
 }
 
-/// Bytes of one end that are not given to their messages yet: something before them is missing.
+/// Bytes of one end not yet assigned to messages, since something before them is missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Unread {
     /// Where they begin, once anything has been read.
     pub begin: Option<Seq>,
-    /// How many of them the capture has.
+    /// How many of them were captured.
     pub seen: u32,
     pub marks: Vec<Mark>,
 }
 
-/// A question without an answer, or in the middle of it.
+/// A request without a reply, or in the middle of one.
 #[expect(clippy::struct_excessive_bools, reason = "facts of both that do not exclude each other")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pending {
@@ -93,36 +93,36 @@ pub(crate) struct Pending {
     pub expects: Expects,
     pub seq: Seq,
     pub end: Option<Seq>,
-    /// Nothing of it comes behind that.
+    /// Nothing of it follows `end`.
     pub is_over: bool,
-    /// The byte behind what the other end had sent when it was asked.
+    /// The byte after what the other end had sent when it was asked.
     pub heard: Option<Seq>,
-    /// What its asker had acknowledged with it.
+    /// What the requester had acknowledged with it.
     pub acks: Option<Seq>,
     pub is_answering: bool,
-    /// The answer's head has been read to its end.
+    /// The reply's head has been read completely.
     pub head_is_over: bool,
     pub answer_end: Option<Seq>,
-    /// The answer ends there.
+    /// The reply ends at `answer_end`.
     pub answer_is_last: bool,
-    /// Where it ends was not captured.
+    /// It is not captured where it ends.
     pub is_cut: bool,
 }
 
-/// What the bytes of one end belong to that come next.
+/// The message that one end's next bytes belong to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Part {
-    /// The exchange, and whether it is its answer.
+    /// The exchange, and whether it is the reply.
     pub of: Option<(u64, bool)>,
-    /// Where it ends, if that is known, and whether the message ends with it.
+    /// Where the part ends, if known, and whether the message ends with it.
     pub end: Option<Seq>,
     pub last: bool,
 }
 
 impl Pending {
-    /// Whether its asker has all of its answer when it sends again with this acknowledgement. The other end has sent bytes up to
-    /// `sent`; `unread` if that is more than was acknowledged. What came without a head that could be read, because what was
-    /// captured of it ends before, is an answer where answers come in order.
+    /// Whether the requester has the complete reply when it sends again with this ACK. The other end has sent
+    /// bytes up to `sent`, and `unread` says if that is more than was acknowledged. Bytes without a readable
+    /// head, which was captured in part, count as the reply if replies come in order.
     fn is_answered(&self, acked: Option<Seq>, sent: Option<Seq>, unread: bool) -> bool {
         match self.answer_end {
             _ if !self.is_answering => {
@@ -131,12 +131,13 @@ impl Pending {
             }
             _ if self.is_cut => !unread,
             Some(end) if self.answer_is_last => acked.is_some_and(|acked| acked.at_or_after(end)),
-            // An answer with an identifier says when it is over; one in order ends where nothing more comes.
+            // A reply with an identifier says when it is over; one in order ends where nothing more comes.
             _ => self.id.is_none() && !unread,
         }
     }
 
-    /// Whether its asker acknowledges what it had not when it asked, and the capture has nothing of that: the answer is in no packet.
+    /// Whether the requester acknowledges more than when it asked, of which the capture has nothing: the
+    /// reply was not captured.
     fn has_unseen_answer(&self, acked: Option<Seq>, sent: Option<Seq>) -> bool {
         acked.zip(self.acks).is_some_and(|(acked, before)| {
             acked.after(before) && sent.is_none_or(|sent| acked.after(sent) && sent.at_or_before(before))
@@ -145,7 +146,7 @@ impl Pending {
 }
 
 impl Talk {
-    /// Whether bytes of `from` belong to a message under way that is longer, as its head said.
+    /// Whether bytes of `from` belong to a message under way, by the length in its head.
     pub(super) fn goes_on(&self, from: usize, seq: Seq) -> bool {
         self.pending.is_some_and(|ask| {
             let end = if ask.asker == from { ask.end } else { ask.answer_end.filter(|_| ask.answer_is_last) };
@@ -153,12 +154,14 @@ impl Talk {
         })
     }
 
-    /// Whether the last question has a stream of its own that its asker keeps open (RFC 9113, 5.1; streaming calls of gRPC).
+    /// Whether the last request has a stream that its sender keeps open (RFC 9113, 5.1; streaming calls of
+    /// gRPC).
     pub(super) fn is_dialogue(&self) -> bool {
         self.pending.is_some_and(|ask| ask.id.is_some() && !ask.is_over)
     }
 
-    /// Whether a whole answer comes in front of what is not read any more, in the same segment, which ends at `end`.
+    /// Whether the segment, which ends at `end`, holds a complete reply before the bytes that are no longer
+    /// read.
     #[cold]
     pub(super) fn ends_with(&mut self, marks: &[Mark], end: Seq) -> bool {
         let whole = |mark: &Mark| {
@@ -170,8 +173,8 @@ impl Talk {
         self.some_are.ending
     }
 
-    /// Whether `from` is in the middle of an answer whose head does not say how long it is: the last of its chunks (RFC 9112, 7.1) has not
-    /// come, or the connection ends with it.
+    /// Whether `from` is in the middle of a reply of unknown length: the last of its chunks (RFC 9112, 7.1)
+    /// has not come, or it ends with the connection.
     pub(super) fn is_answer_open(&self, from: usize) -> bool {
         self.pending.is_some_and(|ask| {
             ask.asker != from
@@ -182,13 +185,13 @@ impl Talk {
         })
     }
 
-    /// Whether that one may end with its connection: its head was captured to its end.
+    /// Whether that reply may end with its connection: its head was captured completely.
     pub(super) fn is_endless(&self, from: usize) -> bool {
         self.is_answer_open(from) && self.pending.is_some_and(|ask| ask.head_is_over)
     }
 
-    /// Whether these marks of one end say more than that one question has one answer: it asks beside a question that has no answer
-    /// yet, or somebody says what answers nothing. The other end has sent bytes up to `sent`.
+    /// Whether these marks of one end show more than one request and reply in turn: a request beside an
+    /// unanswered one, or a message that answers nothing. The other end has sent bytes up to `sent`.
     pub(super) fn ends_turns(
         &mut self,
         marks: &[Mark],
@@ -210,8 +213,8 @@ impl Talk {
         })
     }
 
-    /// Takes note of the marks of one end while there is one question at a time; the other end has sent bytes up to `heard`,
-    /// of which this one acknowledges those up to `acks`.
+    /// Notes the marks of one end while there is one request at a time. The other end has sent bytes up to
+    /// `heard`, of which this one acknowledges those up to `acks`.
     pub(super) fn note_in_turn(
         &mut self,
         marks: &[Mark],
@@ -253,7 +256,7 @@ impl Talk {
         }
     }
 
-    /// Takes note of what sets up the session.
+    /// Notes what sets up the session.
     pub(super) fn note_session(&mut self, mark: &Mark, from: usize) {
         if let (true, Some(end)) = (mark.session, mark.end) {
             let [_, last] = self.session[from].get_or_insert([mark.seq, end]);
@@ -261,7 +264,7 @@ impl Talk {
         }
     }
 
-    /// Takes note of what a mark of `from` does to flow control; the other end learns of it a while later.
+    /// Notes what a mark of `from` does to flow control; the other end learns of it a while later.
     pub(super) fn note_credit(&mut self, mark: &Mark, from: usize, learned: Instant) {
         let stream = mark.id.unwrap_or(0);
         match mark.credit {
@@ -272,7 +275,7 @@ impl Talk {
         }
     }
 
-    /// How long `from` had used up its protocol's window before this segment, and what it takes of it.
+    /// How long `from` had used up its protocol's window before this segment. Takes the segment's share.
     pub(super) fn wait_for_credit(
         &mut self,
         from: usize,
@@ -289,8 +292,8 @@ impl Talk {
         waited
     }
 
-    /// The question that a mark of `from` answers: by its identifier, else the first one without an answer, and then those
-    /// before it have all of theirs.
+    /// The request that a mark of `from` answers: by its identifier, or else the first one without a reply,
+    /// and then all earlier ones are answered.
     pub(super) fn answered_by(&mut self, mark: &Mark, from: usize) -> Option<u64> {
         let is_of = |ask: &Ask| {
             let is_asked = ask.asker != from && ask.expects != Expects::Nothing;
@@ -311,7 +314,7 @@ impl Talk {
             if !is_of(ask) {
                 continue;
             }
-            // Answers come in order: behind the first one that has none, no other has begun.
+            // Replies come in order: after the first request without one, no other reply has begun.
             if !mark.first || ask.answer.is_none() {
                 self.some_are.waiting[asker] = ask.n;
                 return Some(ask.n);
@@ -330,13 +333,13 @@ impl Talk {
         self.latest(mark, from, Expects::Nothing)
     }
 
-    /// The question of `from` that a mark goes on with.
+    /// The request of `from` that a mark continues.
     pub(super) fn goes_on_with(&mut self, mark: &Mark, from: usize) -> Option<u64> {
         let is_new = if mark.id.is_none() { mark.first } else { mark.id > self.some_are.highest[from] };
         if is_new { None } else { self.latest(mark, from, expects(mark.role)) }
     }
 
-    /// The latest of `from` with this identifier, or without one, that is not over and waits for that.
+    /// The latest open exchange of `from` with this identifier, or without one, that expects `waits_for`.
     fn latest(&mut self, mark: &Mark, from: usize, waits_for: Expects) -> Option<u64> {
         let is_of = |ask: &&Ask| {
             ask.asker == from && ask.id == mark.id && ask.expects == waits_for && !ask.is_answered
@@ -351,7 +354,7 @@ impl Talk {
         found.map(|ask| ask.n)
     }
 
-    /// A question is under way from now on.
+    /// Adds a request that is under way from now on.
     pub(super) fn ask(&mut self, ask: Ask) {
         debug_assert!(
             self.asked.is_empty() || ask.account.heap() == 0,
@@ -359,14 +362,14 @@ impl Talk {
         );
         let highest = &mut self.some_are.highest[ask.asker];
         *highest = (*highest).max(ask.id);
-        // Those before the last one had their answers when that was asked, or this is known.
+        // Earlier ones had their replies when the last one was asked, or `several` is set already.
         self.some_are.several |= self.asked.back().is_some_and(|last| last.answer.is_none());
         self.numbered.insert(&ask, &self.asked);
         self.asked.push_back(ask);
     }
 
-    /// What passed for one question of `asker` in one segment is several: each is owed an answer. Returns how many more exchanges that makes, of which the first
-    /// has the number `next`.
+    /// One segment's supposed request of `asker` is several, each of which is owed a reply. Returns the
+    /// number of additional exchanges, the first of which is number `next`.
     #[cold]
     pub(super) fn part(&mut self, marks: &[Mark], asker: usize, next: u64) -> u64 {
         let whole = |ask: &mut Ask| {
@@ -384,8 +387,8 @@ impl Talk {
         more.saturating_sub(1)
     }
 
-    /// An acknowledgement of what `from` sent tells whether what was sent again had been needed: not if it says so (RFC 2883), or
-    /// answers the first copy (RFC 3522). What lies behind bytes that were is delivered only then.
+    /// An ACK of data from `from` shows whether retransmissions were needed: not if it says so (RFC 2883) or
+    /// answers the first transmission (RFC 3522). Bytes after needed ones are delivered only then.
     pub(super) fn settle_resent(&mut self, ack: &Segment, from: usize, but: u32) {
         let echoed = ack.options.timestamps.map(|stamps| stamps.ecr);
         let told = ack.options.sack().first().is_some_and(|block| block.end.at_or_before(ack.ack));
@@ -406,8 +409,8 @@ impl Talk {
         }
     }
 
-    /// The question with this number, which is no longer under way, where its last word is covered by what each end has of the other one.
-    /// It may stand at `place`, and the next one behind it does from then on.
+    /// Removes the request with this number if both ends' ACKs cover its last word. It may stand at `place`,
+    /// and the next one after it does from then on.
     #[cold]
     pub(super) fn take_over(&mut self, n: u64, acked: [Option<Seq>; 2], place: &mut usize) -> Option<Ask> {
         if self.asked.get(*place).is_none_or(|ask| ask.n != n) {
@@ -422,7 +425,7 @@ impl Talk {
         None
     }
 
-    /// All of the last word of the question with this number has passed.
+    /// The last word of the request with this number has passed.
     #[cold]
     pub(super) fn note_ripe(&mut self, n: u64) {
         if let Ok(place) = self.asked.binary_search_by_key(&n, |ask| ask.n)
@@ -438,9 +441,9 @@ impl Talk {
         self.asked.get_mut(place)
     }
 
-    /// Bytes that it takes besides the place in its connection.
+    /// Its heap size in bytes, with its own struct, which is boxed.
     pub(super) fn heap(&self) -> usize {
-        // What came before the first of several is all that an account has before its end.
+        // Only the first of several has anything in its account before its end.
         let account = self.asked.front().map_or(0, |ask| ask.account.heap());
         let waits: usize = self.waits.iter().map(Waits::heap).sum();
         let marks: usize = self.unread.iter().map(|unread| unread.marks.capacity()).sum();
@@ -456,7 +459,7 @@ impl Talk {
     }
 }
 
-/// The whole questions of the other end that were said before anybody knew what is spoken, if they are several.
+/// The complete requests that the other end had sent before its protocol was known, if there are several.
 pub(super) fn asked_at_once(marks: &[Mark]) -> Vec<Mark> {
     let asked = |mark: &&Mark| mark.by_peer && mark.role == Role::Asks;
     let whole = |mark: &Mark| mark.first && mark.last && mark.end.is_some() && mark.id.is_none();
@@ -464,7 +467,7 @@ pub(super) fn asked_at_once(marks: &[Mark]) -> Vec<Mark> {
     marks.iter().filter(asked).filter(|_| several).copied().collect()
 }
 
-/// What a message waits for by what its mark says.
+/// What a message expects by its mark.
 pub(super) fn expects(role: Role) -> Expects {
     match role {
         Role::Subscribes => Expects::News,

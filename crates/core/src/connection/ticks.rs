@@ -1,8 +1,8 @@
-//! Is this one of the messages that an end sends by a timer, whatever it was asked?
+//! Is this one of the messages that an end sends on a timer, whatever was requested?
 //!
-//! Measurements, ticks and published news come at equal distances behind the question that began them, each a small write of its own.
-//! Nobody waits for the next one: the answer ends with the first of them. Until enough of them have come it may be an answer
-//! in parts, so that what it was like before them is kept.
+//! Measurements, ticks and published news follow the request that started them at equal intervals, each
+//! a small write of its own. Nobody waits for the next one: the reply ends with the first of them.
+//! Until enough have come, they may be a reply in parts, so the message is kept as it was before them.
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
@@ -24,15 +24,16 @@ use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::report::Kind;
 
-/// Whatever else is billed before a segment, something in TCP held it.
+/// Any other cause before a segment means that TCP held it up.
 const BY_ITSELF: u32 =
     Cause::SenderThink.bit() | Cause::Unexplained.bit() | Cause::Bandwidth.bit() | Cause::Queueing.bit();
-/// No peer holds back an acknowledgement for longer (RFC 1122, 4.2.3.2).
+/// No peer delays an ACK for longer (RFC 1122, 4.2.3.2).
 const SILENT_MIN: Duration = Duration::from_millis(500);
 const REPAIRS: u32 = Cause::Rto.bit() | Cause::Loss.bit();
 
 impl Connection {
-    /// Takes note of a small segment behind a silence. Returns what that means, if it is a timer's.
+    /// Notes a small segment after a silence. Returns what the silence means, if a timer sent the
+    /// segment.
     pub(super) fn on_push(
         &mut self,
         segment: &Segment,
@@ -58,7 +59,7 @@ impl Connection {
             self.roles.on_unasked(segment.at, segment.payload_len);
             return None;
         }
-        // What held it would have made it late.
+        // A repair would have made it late.
         if self.roles.is_on_grid(from, segment.at) && !verdict.split.has(REPAIRS) {
             self.roles.on_unasked(segment.at, segment.payload_len);
             return Some(Silence::Message);
@@ -76,7 +77,7 @@ impl Connection {
             && (self.flows[from].flight() < self.mss(from) || self.is_silent(segment.at, from))
     }
 
-    /// Whether an end has sent nothing for so long that what it sent last is acknowledged, whether the capture has that or not.
+    /// Whether an end has been silent for so long that its last data is acknowledged, captured or not.
     fn is_silent(&self, at: Instant, from: usize) -> bool {
         self.flows[from].last_data.is_some_and(|last| at - last.at >= SILENT_MIN)
     }
@@ -138,7 +139,7 @@ impl Connection {
         None
     }
 
-    /// The message ends before the pushes that seemed to go on with it; nobody waited for these.
+    /// Ends the message before the pushes that seemed to continue it: nobody waited for those.
     #[cold]
     pub(super) fn close_stream(&mut self, from: usize, ledger: &mut Ledger) {
         let (Some(row), Some(open)) = (self.roles.row.take(), self.open.as_deref_mut()) else { return };
@@ -146,7 +147,7 @@ impl Connection {
         let bytes: u64 = earlier.iter().map(|push| u64::from(push.len)).sum();
         open.end_before(from != open.initiator, &row.account, row.first, bytes, row.packet);
         let first = Push { at: row.first.at, packet: row.first.packet, len: row.first.len };
-        // It came when it was its time.
+        // The reply itself came on the timer.
         let by_timer = row.is_answer && row.grid.is_step(open.waited - self.tap_rtt(from));
         if by_timer && let Some(open) = self.open.as_deref_mut() {
             open.drop_reply();
@@ -157,8 +158,8 @@ impl Connection {
         }
     }
 
-    /// Whether this is the next of the server's ticks, and not the answer to what the client happened to ask before it. Then it is
-    /// a message of its own, and the question stays open.
+    /// Whether this is the server's next tick, and not the reply to what the client happened to request
+    /// before it. If so, it is a message of its own, and the request stays open.
     #[inline]
     pub(super) fn passes_tick(
         &mut self,
@@ -194,7 +195,7 @@ impl Connection {
         self.last_wait_end = idle_since;
     }
 
-    /// Bills a small message that nobody asked for: its own way and nothing else.
+    /// Bills a small unrequested message: its own way and nothing else.
     #[cold]
     pub(super) fn close_push(
         &mut self,

@@ -1,13 +1,14 @@
-//! What is a data segment to the message under way: what does it follow, and does the silence before it end something?
+//! How does a data segment relate to the message under way: what does it follow, and does the silence
+//! before it end something?
 
 /// What a segment follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Follows {
-    /// What its sender sent before.
+    /// Its sender's previous segment.
     Own,
-    /// The latest byte of the request that it answers.
+    /// The last byte of the request that it answers.
     Request,
-    /// The first piece of that request: what came later delayed nothing.
+    /// The first piece of that request: later pieces delayed nothing.
     Beginning,
     /// Nothing of the message under way.
     Nothing,
@@ -18,23 +19,24 @@ pub(super) enum Follows {
 pub(super) enum Silence {
     /// The message goes on.
     None,
-    /// The message goes on if it is answered in the end; else this begins the next one.
+    /// The message goes on if it is answered eventually; otherwise this begins the next one.
     Piece,
     /// The next message begins.
     Message,
-    /// It began some segments ago, and has been sent by a timer since.
+    /// The next message began some segments ago, and a timer has sent it since.
     Stream,
 }
 
-/// What is known of which message answers which.
+/// How reliably replies are paired with requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Paired {
-    /// One question is under way at a time, or its protocol says so.
+    /// One request is under way at a time, or the protocol pairs them.
     Known,
-    /// One is, for all that its lengths tell: no bytes were captured.
+    /// One at a time, judging by lengths alone: no bytes were captured.
     Unread,
-    /// One was as long as its protocol was read: behind the keys of SSH nothing is (RFC 4253, 7.3).
+    /// One at a time while the protocol was readable: after SSH's key exchange it is not (RFC 4253,
+    /// 7.3).
     Before,
-    /// Several were.
+    /// Several at a time.
     Guess,
 }

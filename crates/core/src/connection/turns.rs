@@ -1,4 +1,4 @@
-//! Does this segment continue what is under way, or begin something of its own?
+//! Does this segment continue the message under way, or begin one of its own?
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
@@ -16,51 +16,56 @@ use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, LATE_SHARE, WORD_MAX};
 use crate::words::report::Kind;
 
-/// Silence in the middle of a message, with everything acknowledged and nothing queued, after which the next bytes are
-/// a message of their own: a push, the next item of a stream.
+/// After this much silence in a message, with everything acknowledged and nothing queued, the next
+/// bytes are a message of their own: a push, the next item of a stream.
 const NEW_MESSAGE_AFTER: Duration = Duration::from_secs(1);
-/// The same before any answer: a client that asks with `Expect: 100-continue` waits for a second (libcurl, Go) before it
-/// sends the rest.
+/// The same before any reply: a client with `Expect: 100-continue` waits for a second (libcurl, Go)
+/// before it sends the rest.
 const NEW_REQUEST_AFTER: Duration = Duration::from_millis(1_500);
-/// Silence of both ends after which it does not take acknowledgements to know that everything has arrived: a capture
-/// may not have them.
+/// After both ends were silent for this long, all data has arrived, ACKs or not: the capture may lack
+/// them.
 const SETTLED_AFTER: Duration = Duration::from_secs(10);
-/// Shorter silences end a message too, if no answer ever comes.
+/// Shorter silences, from this on, also end a message if no reply ever comes.
 const PIECE_AFTER: Duration = Duration::from_millis(200);
-/// ... and sooner, where each message is a frame of its own.
+/// ... and from this on, if each message is a frame of its own.
 const FRAME_AFTER: Duration = Duration::from_millis(50);
-/// So many bytes are a key that a person presses, or two.
+/// This many bytes are a keystroke, or two.
 const KEYS_MAX: u32 = 4;
-/// The least time that it takes to find the next key.
+/// The least time that a typist takes to find the next key.
 const KEY_AFTER: Duration = Duration::from_millis(50);
-/// ... and so many round trips: who answers what has come back takes no longer. Source: none written down.
+/// ... and in round trips: a reaction to an echoed key takes no longer. Source: none written down.
 const KEY_RTTS: i64 = 20;
-/// A silence of so many round trips ends a message where the connection's messages end so. Source: none written down.
+/// A silence of this many round trips ends a message on connections whose messages end so. Source: none
+/// written down.
 const ENDS_RTTS: i64 = 4;
-/// Questions whose second part came by a timer so many times in a row were messages of their own.
+/// After this many requests in a row whose second part was sent on a timer, such parts are messages of
+/// their own.
 const ASKED_MIN: u8 = 3;
-/// What its sender wrote in one breath has no such pause in it. Source: none written down.
+/// Data that its sender wrote in one go has no pause as long as this. Source: none written down.
 const CONFIRMED_AFTER: Duration = Duration::from_millis(20);
-/// So many segments in flight are a long message.
+/// This many segments in flight are a long message.
 const LONG_SEGMENTS: u32 = 10;
 /// A message in this many pieces without an answer is a stream.
 pub(super) const PIECES_MAX: usize = 32;
 
 impl Connection {
-    /// Whether new bytes begin something of their own instead of continuing or answering what is under way.
+    /// Whether new bytes begin something of their own instead of continuing or answering the message
+    /// under way.
     pub(super) fn starts_message(&self, segment: &Segment, from: usize, class: SegmentClass) -> bool {
         let Some(open) = &self.open else { return class == SegmentClass::New };
         match class {
             SegmentClass::New => {}
-            // Beyond all that this message has sent: the first copy was lost before the capture saw it.
+            // Beyond everything this message has sent: the first transmission was lost before the
+            // capture.
             SegmentClass::OutOfOrderOrRepair { .. }
                 if from == open.initiator
                     && open.request_end.is_none_or(|end| segment.seq.at_or_after(end)) => {}
             _ => return false,
         }
         if from != open.initiator {
-            // The peer of a message answers it; a client that speaks after the server's push starts its own. What comes
-            // behind an answer and acknowledges more than the capture has of the request answers another one.
+            // The peer of a message answers it; a client that speaks after the server's push starts its
+            // own. Data that follows a reply and acknowledges more than the capture has of the request
+            // answers another request.
             let answered = open.reply_first.is_some() && segment.at - self.last_of(from) >= BURST_GAP;
             let begun = open.reply_first.is_none();
             return begun && (open.initiator == SERVER || self.is_unasked(open, segment))
@@ -68,8 +73,8 @@ impl Connection {
                 || self.frames.is_ping();
         }
         match open.reply_first {
-            // It had seen some of the answer, and more of it than when it sent last. Bytes sent before that belong to the
-            // request turn.
+            // It had seen some of the reply, and more of it than when it last sent. Bytes sent before
+            // that belong to the request turn.
             Some(first) => {
                 let read = segment.ack.after(first)
                     && open.request_acks.is_none_or(|acks| segment.ack.after(acks))
@@ -86,7 +91,8 @@ impl Connection {
         }
     }
 
-    /// Whether what is under way without an answer is a frame of HTTP/2's own, and this a message behind it.
+    /// Whether the unanswered message under way is one of HTTP/2's own frames, and this segment another
+    /// message.
     #[inline]
     pub(super) fn says_no_more_than_a_frame(&self, segment: &Segment, from: usize) -> bool {
         self.frames.is_http2() && self.is_behind_a_frame(segment, from)
@@ -108,34 +114,37 @@ impl Connection {
         self.flows[end].last_data.map_or(Instant::MIN, |last| last.at)
     }
 
-    /// Whether the answer is missing from the capture: when it came is in no packet, and what it took in no bill.
+    /// Whether the reply is missing from the capture, so that no packet shows when it came and no bill
+    /// what it cost.
     fn has_seen_missing_answer(&self, open: &Open, segment: &Segment, from: usize) -> bool {
-        // Two queues of a capture may hand over an answer behind the packet that it causes.
+        // Two queues of a capture may deliver a reply after the packet that it triggers.
         let at_once = segment.at - open.request_at() < BURST_GAP;
-        // Of an end that the capture has nothing of, its peer's acknowledgements tell.
+        // An end with nothing in the capture shows only in its peer's ACKs.
         (self.flows[1 - from].acked_unseen() || self.last_packet[1 - from].is_none())
             && !at_once
             && open.request_acks.is_some_and(|acks| segment.ack.after(acks))
     }
 
-    /// Whether its sender has had more to send all along, and a window let this go: the request goes on, though some of
-    /// its answer is there.
+    /// Whether its sender had more to send all along, and a window released this: the request goes on
+    /// although part of the reply is there.
     fn was_queued(&self, segment: &Segment, from: usize, class: SegmentClass) -> bool {
         let flow = &self.flows[from];
         let Some(last) = flow.last_data.as_ref().filter(|last| last.queue != SendQueue::Emptied) else {
             return false;
         };
         let wait = self.wait(segment, from, class, self.mss(from), last, 0);
-        // A request that ends with a full segment is answered before the next one. Far from its sender, which of several
-        // acknowledgements let that go on is not known, and so many bytes end so by chance hardly ever.
-        // The client's first question begins beside its Finished, and what its server's TLS says by itself answers none of it.
+        // A request that ends with a full segment is answered before the next one. Far from its sender,
+        // it is unknown which of several ACKs released this, but so many bytes hardly ever end that way
+        // by chance. The client's first request begins along with its Finished, and what its server's
+        // TLS says by itself answers none of it.
         let opened = self.frames.has_only_opened();
         let long = !wait.near_sender() && (opened || last.flight >= LONG_SEGMENTS * wait.mss);
         let more = |ack: &ClockingAck| ack.left > 0 || long;
         flow.view.clocking_ack().is_some_and(|ack| more(&ack) && wait.follows(&ack))
     }
 
-    /// Whether this is the rest of the request, written with its beginning and held until the answer to that.
+    /// Whether this is the rest of the request, written with its beginning and held until the reply to
+    /// that.
     fn was_held(&self, open: &Open, segment: &Segment, from: usize, class: SegmentClass, first: Seq) -> bool {
         let (Some(last), 0, Kind::Exchange) = (&open.request.last, open.request.index, open.kind()) else {
             return false;
@@ -144,7 +153,7 @@ impl Connection {
         nagle::holds_rest(&wait, first)
     }
 
-    /// What the silence before a segment means that continues its sender's part.
+    /// What the silence before a segment that continues its sender's part means.
     pub(super) fn silence(
         &mut self,
         segment: &Segment,
@@ -154,7 +163,7 @@ impl Connection {
     ) -> Silence {
         let Some(open) = self.open.as_deref() else { return Silence::None };
         let path = if from == open.initiator { &open.request } else { &open.reply };
-        // What was left out between them is no part of it.
+        // Segments left out between them are no part of it.
         let Some(last) = path.frontier() else { return Silence::None };
         let quiet = segment.at - last.at;
         if self.surely_goes_on(open, segment, from, quiet) {
@@ -164,9 +173,10 @@ impl Connection {
         let left_out = self.flows[from].last_data.filter(|latest| latest.packet != last.packet);
         let unheard =
             left_out.map_or(self.flows[from].flight(), |latest| latest.flight.saturating_sub(latest.len));
-        // Of a stack that does not push, a silence with everything acknowledged tells.
+        // From a stack that does not set PSH, a silence with everything acknowledged tells.
         let emptied = (last.queue != SendQueue::More || quiet >= NEW_MESSAGE_AFTER) && unheard == 0;
-        // What was lost had not been sent yet when a packet of its sender said that nothing was under way.
+        // The lost segment had not been sent yet when a packet of its sender showed that nothing was in
+        // flight.
         if matches!(class, SegmentClass::OutOfOrderOrRepair { .. })
             && self.flows[from].nothing_out_at - last.at >= NEW_MESSAGE_AFTER
         {
@@ -175,7 +185,8 @@ impl Connection {
         if class != SegmentClass::New {
             return Silence::None;
         }
-        // Whatever was on its way has arrived by now: nobody has asked for it since, and nobody has sent it again.
+        // Everything in transit has arrived by now: the peer has requested nothing since, and nothing
+        // was retransmitted.
         let nobody_waits = verdict.split.has_only(Cause::SenderThink.bit() | Cause::Unexplained.bit())
             && quiet >= SETTLED_AFTER
             && self.last_packet[1 - from].get().is_none_or(|peer| peer - last.at < NEW_MESSAGE_AFTER);
@@ -202,7 +213,7 @@ impl Connection {
         if from == SERVER && !asking && quiet >= PIECE_AFTER {
             self.roles.on_spoken_late();
         }
-        // A program that says the same each second has been heard already.
+        // Output that repeats itself, as each second, has been heard already.
         let repeats = last.len == segment.payload_len;
         if !asking && !repeats && self.runs_a_command(open, last.at, from, quiet) {
             return Silence::None;
@@ -210,8 +221,8 @@ impl Connection {
         by_length(quiet, asking, pieces)
     }
 
-    /// Whether what has not even been acknowledged yet may be a question by itself: what its answer acknowledges will tell whether that had
-    /// waited for the rest.
+    /// Whether data that is not yet acknowledged may be a request by itself: the ACK number of its
+    /// reply will show whether that waited for the rest.
     #[cold]
     #[inline(never)]
     fn may_be_answered_alone(&self, open: &Open, last: &LastData) -> bool {
@@ -219,14 +230,14 @@ impl Connection {
         whole && open.pieces.len() < PIECES_MAX / 2 && open.request.repaired_at().is_none()
     }
 
-    /// Whether a terminal has echoed a key, and what that has started may be silent until it has something to say: its first silence is
-    /// possibly a person's wait.
+    /// Whether a terminal has echoed a key and started a command, which may be silent until it has
+    /// output: a person possibly waits through its first silence.
     fn runs_a_command(&self, open: &Open, said_at: Instant, from: usize, quiet: Duration) -> bool {
         let first = said_at - open.request_at() < NEW_MESSAGE_AFTER;
         from == SERVER && self.roles.echoes_keys() && first && quiet < SETTLED_AFTER
     }
 
-    /// Whether so short a silence ends nothing, or the head of the message says that it is longer.
+    /// Whether this silence is too short to end anything, or the message is longer by its head.
     fn surely_goes_on(&self, open: &Open, segment: &Segment, from: usize, quiet: Duration) -> bool {
         quiet < PIECE_AFTER
             && open.pieces.len() < PIECES_MAX
@@ -235,11 +246,12 @@ impl Connection {
             && !self.is_framed()
             || self.goes_on_by_its_bytes(from, segment.seq)
             || self.flows[from].missed_since_data > 0 && from != open.initiator && self.sent_meanwhile(from, quiet)
-            // It may as well be news, each told when it occurs: then its pauses are no more than possible, and end it in time.
+            // It may as well be news, sent as it occurs: then its pauses are at most possible, and end
+            // it eventually.
             || quiet < SETTLED_AFTER && self.talk.as_ref().is_some_and(|talk| talk.is_answer_open(from))
     }
 
-    /// Whether the numbers of its sender's packets show that some were sent in the silence, and lost.
+    /// Whether its sender's packet numbers show that some were sent during the silence, and lost.
     #[cold]
     #[inline(never)]
     fn sent_meanwhile(&self, from: usize, quiet: Duration) -> bool {
@@ -247,8 +259,9 @@ impl Connection {
         quiet < SETTLED_AFTER && flow.numbers_its_packets()
     }
 
-    /// Whether the connection has shown that its messages end so: a frame of its own for each, a word to confirm what the server sent by itself, keys that a person
-    /// types, or anything behind the answer of a server that sends without being asked.
+    /// Whether the connection has shown that its messages end this way: each a frame of its own, a
+    /// short confirmation of a push, a typist's keys, or a continued reply of a server that sends
+    /// unrequested messages.
     fn ends_by_habit(
         &self,
         open: &Open,
@@ -275,8 +288,8 @@ impl Connection {
         many && open.reply_first.is_none() && open.pieces.is_empty() && (typed || confirmed)
     }
 
-    /// Whether the client's message so far was its reaction to what the server had said by itself: a word that was acknowledged alone, before a silence of some round
-    /// trips.
+    /// Whether the client's message so far was its reaction to a push: a short message acknowledged by
+    /// itself, before a silence of several round trips.
     #[inline]
     fn has_confirmed(&self, open: &Open, from: usize, quiet: Duration) -> bool {
         from == CLIENT && quiet >= CONFIRMED_AFTER && self.roles.has_parked() && self.is_reaction(open, quiet)
@@ -297,7 +310,8 @@ impl Connection {
             && !self.goes_on_by_its_bytes(CLIENT, open.request_end.unwrap_or_default())
     }
 
-    /// Whether all that the client has said in cipher so far are words at the heels of what it had heard: they confirm that.
+    /// Whether the client has so far sent only short encrypted messages right after what it received,
+    /// which they confirm.
     #[cold]
     #[inline(never)]
     fn is_word_at_heels(&self, open: &Open) -> bool {
@@ -308,14 +322,15 @@ impl Connection {
         short && self.may_be_cipher() && since.is_some_and(|since| since <= AT_ONCE)
     }
 
-    /// Whether it is as long as all of the message so far: a second try, or the next heart-beat.
+    /// Whether this has the length of the whole message so far: a second try, or the next heartbeat.
     fn is_second_try(&self, open: &Open, segment: &Segment, from: usize) -> bool {
         let small = segment.payload_len < self.mss(from) && segment.flags.psh();
         small && open.pieces.is_empty() && open.piece.2 == u64::from(segment.payload_len)
     }
 
-    /// Whether it is another word as long as the one before it, all of which is acknowledged where the capture stands. Where nothing but its sender's own words has
-    /// shown how far away that is, they show no more than how seldom it speaks: that it waited for the acknowledgement, or was held until then (RFC 896), does not follow.
+    /// Whether this message is short, as long as the last one, and all of that is acknowledged as seen
+    /// here. If only its sender's own messages bound the distance, they show just how seldom it speaks,
+    /// not that it waited for the ACK or was held until then (RFC 896).
     #[cold]
     #[inline(never)]
     fn is_word_again(&self, open: &Open, segment: &Segment, from: usize, verdict: &Verdict) -> bool {
@@ -335,7 +350,7 @@ impl Connection {
         }
         let greeting = from == SERVER && self.flows[CLIENT].bytes == 0 && self.flows[SERVER].bytes == 0;
         let (start, idle_since) = match self.handshake_end() {
-            // The server speaks first: the client waits from the handshake's end.
+            // The server speaks first: the client waits from the end of the handshake.
             Some(end) if greeting => (end, None),
             _ => (at, self.idle_since()),
         };
@@ -347,7 +362,7 @@ impl Connection {
         open.first_len = if initiator == from { segment.payload_len } else { 0 };
         open.is_guess |=
             behind_opening && segment.payload_len <= WORD_MAX && self.follows_at_once(segment, from);
-        // What comes when it is its time was not late.
+        // A message on a timer was not late.
         let by_timer = from == SERVER && self.roles.is_tick(segment.at);
         open.way_base = self.flows[from]
             .clock
@@ -376,7 +391,7 @@ impl Connection {
         self.open = Some(open);
     }
 
-    /// What was waited for before the first segment of a message passed.
+    /// The wait before the first segment of a message passed.
     fn before_message(
         &self,
         segment: &Segment,
@@ -396,13 +411,13 @@ impl Connection {
         from: usize,
         idle_since: Option<Instant>,
     ) -> Option<Charge> {
-        // Nothing is late on a way that has no length, and a coarse clock shows none.
+        // Nothing is late on a path without length, and a coarse clock shows no length.
         let way = self.tap_rtt(from);
         let is_far = way >= self.tap_rtt(1 - from) && way.is_positive();
         late_start::on_its_way(&self.flows[from], is_far, segment, idle_since)
     }
 
-    /// When the client had the SYN-ACK.
+    /// When the client received the SYN-ACK.
     fn handshake_end(&self) -> Option<Instant> {
         let setup = self.setup.as_ref()?;
         let (syn_ack, _) = setup.last_syn_ack()?;
@@ -417,7 +432,7 @@ impl Connection {
     }
 }
 
-/// Whether nothing but its sender's own time lies before a segment, and what the link took for that.
+/// Whether only its sender's own time lies before a segment, even if the link was charged part of it.
 fn is_own_time(verdict: &Verdict, quiet: Duration) -> bool {
     let own = || verdict.split.charges().filter(|charge| charge.cause == Cause::SenderThink);
     let linked = || verdict.split.has_only(Cause::SenderThink.bit() | Cause::Bandwidth.bit());
@@ -425,7 +440,7 @@ fn is_own_time(verdict: &Verdict, quiet: Duration) -> bool {
         || linked() && own().map(|charge| charge.ns).sum::<Duration>() >= quiet - quiet.divided_by(LATE_SHARE)
 }
 
-/// What a silence of this length means behind a message that has so many pieces, where nothing else tells.
+/// The meaning of a silence this long in a message of so many pieces, if nothing else tells.
 fn by_length(quiet: Duration, asking: bool, pieces: usize) -> Silence {
     let end = if asking { NEW_REQUEST_AFTER } else { NEW_MESSAGE_AFTER };
     if quiet >= end || pieces >= PIECES_MAX {

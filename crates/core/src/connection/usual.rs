@@ -1,9 +1,10 @@
-//! Is this one of the segments that nearly all of a capture are, and what does it change?
+//! Is this one of the segments that make up nearly all of a capture, and what does it change?
 //!
-//! Header prediction (tcp_rcv_established, net/ipv4/tcp_input.c) for an observer: a few comparisons tell a request, a
-//! reply or an acknowledgement on a connection where nothing is missing, late or unknown. It takes the small path, which
-//! asks no question whose answer is known by then and changes the same state in the same order. Everything else takes
-//! the general path, at any segment: both work on one state, and [`Connection::on_usual_checked`] holds them to each other.
+//! Header prediction (tcp_rcv_established, net/ipv4/tcp_input.c) for an observer: a few comparisons
+//! recognize a request, a reply or an ACK on a connection where nothing is missing, late or unknown. It
+//! takes the fast path, which skips every question whose answer is then known, and makes the same
+//! changes in the same order. Everything else takes the general path, at any segment: both work on one
+//! state, and [`Connection::on_usual_checked`] checks them against each other.
 
 #![expect(clippy::inline_always, reason = "it is written out for either end")]
 
@@ -24,19 +25,19 @@ use crate::words::limits::{BURST_GAP, RTO_MIN};
 use crate::words::mark::Mark;
 use crate::words::report::Confidence;
 
-/// What a usual segment with data is.
+/// What a usual data segment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// A message begins with it, in one small segment: a request of the client's, or the server's answer.
+    /// A message begins with this one small segment: a request of the client's, or the server's reply.
     Message,
-    /// It goes on with its sender's part, right behind the segment before it.
+    /// It continues its sender's part, right after the segment before it.
     Burst,
-    /// The general path has to tell.
+    /// The general path must decide.
     General,
 }
 
 impl Connection {
-    /// Whether usual segments are usual here: asked again whenever the general path has run.
+    /// Decides whether the fast path may be taken; asked again whenever the general path has run.
     pub(super) fn ask_whether_calm(&mut self) {
         self.calm = self.is_calm();
         if self.calm {
@@ -64,8 +65,8 @@ impl Connection {
             && !self.is_unproven()
     }
 
-    /// Takes a segment that is usual by itself (`Packed::is_usual`). Returns whether it is on this connection, too: if not, nothing has
-    /// changed.
+    /// Takes a segment that is usual by itself (`Packed::is_usual`). Returns whether it is usual on
+    /// this connection too; if not, nothing has changed.
     #[inline(never)]
     pub(crate) fn on_usual(
         &mut self,
@@ -74,7 +75,7 @@ impl Connection {
         from: usize,
         ledger: &mut Ledger,
     ) -> bool {
-        // Written out for either end: where everything lies is known then, and is not reckoned for each field.
+        // Written out for each end: all addresses are then known, and not computed for each field.
         if from == CLIENT {
             self.on_usual_of(segment, marks, CLIENT, ledger)
         } else {
@@ -82,7 +83,7 @@ impl Connection {
         }
     }
 
-    /// The same of one end's.
+    /// The same for one end.
     #[inline(always)]
     fn on_usual_of(&mut self, segment: &Packed, marks: &[Mark], from: usize, ledger: &mut Ledger) -> bool {
         let acknowledges = self.flows[1 - from].is_acknowledging(segment);
@@ -110,20 +111,20 @@ impl Connection {
             self.on_usual_fin(segment, from, ledger);
         }
         if self.path_memory.news {
-            // An end that is nearer than was known may have another one behind it.
+            // If an end is nearer than was known, another host may sit beyond it.
             self.ask_whether_calm();
         }
         true
     }
 
-    /// Goes over to the general path. It asks again what its sender knew, and there is nothing left to learn.
+    /// Continues on the general path, which asks again what the sender knew; nothing is left to learn.
     #[inline(never)]
     fn on_less_usual_data(&mut self, segment: &Packed, from: usize, ledger: &mut Ledger) {
         self.on_data(&segment.unpack(), from & 1, ledger);
         self.ask_whether_calm();
     }
 
-    /// The general path follows where more than one question is under way from here on.
+    /// Takes the marks; the general path follows if more than one request is under way from here on.
     #[cold]
     #[inline(never)]
     fn take_usual_marks(&mut self, marks: &[Mark], segment: &Packed, from: usize, ledger: &mut Ledger) {
@@ -137,7 +138,8 @@ impl Connection {
         self.on_close(segment.at, from, ledger);
     }
 
-    /// As [`Self::on_usual`], and takes a usual segment on the general path too, on a copy: panics unless both leave the same state.
+    /// As [`Self::on_usual`], but also takes the segment on the general path, on a copy: panics unless
+    /// both leave the same state.
     #[cold]
     #[inline(never)]
     pub(crate) fn on_usual_checked(
@@ -161,26 +163,28 @@ impl Connection {
         true
     }
 
-    /// Whether it is the next one of its direction on a quiet connection, and acknowledges what was sent or nothing new.
+    /// Whether this is the next segment of its direction on a calm connection, and acknowledges data
+    /// sent or nothing new.
     #[inline(always)]
     fn is_usual(&self, segment: &Packed, from: usize, acknowledges: bool) -> bool {
         let (flow, peer) = (&self.flows[from], &self.flows[1 - from]);
         self.calm
             && segment.at >= self.now
-            // A single byte may probe a window, and leaves what comes next as it was: a copy of it would look new.
+            // A single byte may be a window probe, which does not advance the stream: its
+            // retransmission would look new.
             && segment.payload_len != 1
             && flow.expects(segment)
             && (acknowledges || peer.is_repeated(segment, self.usual_window(segment, from)))
     }
 
-    /// What its data is, once the acknowledgement that it carries has been taken.
+    /// What its data is, once its ACK has been taken.
     #[inline(always)]
     fn shape(&self, segment: &Packed, from: usize) -> Shape {
         let (flow, len) = (&self.flows[from], segment.payload_len);
-        // Packets that the capture does not have may be copies.
-        let fin = segment.flags.fin(); // behind an answer it changes nothing about that
+        // Packets missing from the capture may be retransmissions.
+        let fin = segment.flags.fin(); // after a reply it changes nothing
         let plain = flow.missed_since_data == 0 && !flow.suspects_missing() && (from == SERVER || !fin);
-        let closed = self.roles.closed_at[CLIENT].is_some(); // what comes for it may be nobody's
+        let closed = self.roles.closed_at[CLIENT].is_some(); // nobody may wait for data to it
         let watched = from == SERVER && (self.roles.watch() || closed);
         if !plain || self.is_told_apart() || watched || !self.frames.passes(len, from) {
             return Shape::General;
@@ -214,7 +218,8 @@ impl Connection {
         Shape::General
     }
 
-    /// Whether it is a small segment that nothing holds back, with nothing behind it, and nobody asks for its own bill.
+    /// Whether this is a small segment that nothing holds back, with nothing after it, on a connection
+    /// without a ladder.
     #[inline(always)]
     fn is_small(&self, segment: &Packed, from: usize) -> bool {
         let flow = &self.flows[from];
@@ -226,7 +231,7 @@ impl Connection {
             && self.ladder.is_none()
     }
 
-    /// Whether a full segment leaves together with the one before it.
+    /// Whether a full segment is sent together with the one before it.
     #[inline(always)]
     fn goes_on(&self, open: &Open, segment: &Packed, from: usize) -> bool {
         let flow = &self.flows[from];
@@ -244,13 +249,14 @@ impl Connection {
             let asked = other.last.as_ref().map(|asked| asked.at + rtt_to_sender);
             open.reply_first.is_some() && asked.is_some_and(|asked| asked <= last.at)
         };
-        // In so many pieces it is a stream, in which a moment may begin a message (`Connection::silence`).
+        // In this many pieces it is a stream, in which a message may begin at any moment
+        // (`Connection::silence`).
         turn && open.pieces.len() < PIECES_MAX
             && self.models[from].copies_due == 0
             && flow.may_go_on(last, self.sizes[from])
     }
 
-    /// Whether the client's next request ends what is under way.
+    /// Whether the client's next request ends the exchange under way.
     #[inline(always)]
     fn ends_usual(&self, open: &Open, segment: &Packed) -> bool {
         open.reply_first.is_some_and(|first| segment.ack.after(first))
@@ -281,7 +287,7 @@ impl Connection {
         self.flows[from].on_usual_packet(segment, mss);
         self.weigh_jump(from);
         self.models[1 - from].on_peer_packet(0);
-        // Whoever has more to send is the one who fills a queue.
+        // The end with more to send is the one that fills a queue.
         if segment.payload_len >= mss
             && let Some(queued) = self.flows[from].queue_shown()
         {
@@ -304,7 +310,7 @@ impl Connection {
         self.discard_if_answered(to, Some(segment.stamps.ecr));
     }
 
-    /// What a data segment changes before it is known to whom it belongs.
+    /// What a data segment changes before it is known which message it belongs to.
     #[inline(always)]
     fn before_usual_data(&mut self, segment: &Packed, from: usize) {
         let flow = &self.flows[from];
@@ -312,7 +318,7 @@ impl Connection {
             self.models[from].may_be_restarted = false;
         } else {
             let silent = flow.last_data.as_ref().map_or(Duration::ZERO, |last| segment.at - last.at);
-            // No timer is shorter: most silences are not compared with this one's.
+            // No timer is shorter, so that most silences need not be compared with this one's.
             if silent > RTO_MIN {
                 self.on_silence(silent, from);
             }
@@ -331,7 +337,7 @@ impl Connection {
         }
     }
 
-    /// A request that ends the exchange before it, or the answer to one.
+    /// A request that ends the exchange before it, or the reply to one.
     #[inline(always)]
     fn on_message(&mut self, segment: &Packed, from: usize, ledger: &mut Ledger) {
         self.before_usual_data(segment, from);
@@ -343,7 +349,7 @@ impl Connection {
         self.on_usual_data(segment, from);
     }
 
-    /// A full segment behind another one: [`Connection::on_data`] where nothing can have stopped its sender.
+    /// A full segment after another: [`Connection::on_data`] if nothing can have stopped its sender.
     #[inline(never)]
     fn on_burst(&mut self, segment: &Packed, from: usize, ledger: &mut Ledger) {
         self.before_usual_data(segment, from);
@@ -368,7 +374,7 @@ impl Connection {
         }
     }
 
-    /// The flight that its sender has under way with this segment.
+    /// Counts its sender's flight, this segment included.
     #[inline(always)]
     fn count_flight(&mut self, segment: &Packed, from: usize, mss: u32) {
         let flow = &self.flows[from];
@@ -377,7 +383,7 @@ impl Connection {
         self.models[from].rounds.on_flight(segment.seq, flight, snd_una, room, mss);
     }
 
-    /// The segment becomes part of its direction and of the message under way.
+    /// Adds the segment to its direction and to the message under way.
     #[inline(always)]
     fn on_usual_data(&mut self, segment: &Packed, from: usize) {
         let mss = self.sizes[from];

@@ -1,7 +1,8 @@
 //! What does a usual message change in the exchange under way?
 //!
-//! A request of one segment ends the exchange before it ([`closing`](super::closing)) and begins the next one; the answer of one segment costs the way and the
-//! server's own time. Nothing else is asked, and nothing is in doubt, or it is none of these ([`usual`](super::usual)).
+//! A request of one segment ends the exchange before it ([`closing`](super::closing)) and begins the
+//! next one; a reply of one segment costs the path and the server's own time. Anything more, or any
+//! doubt, is a matter for the general path ([`usual`](super::usual)).
 
 use tcpwhy_wire::Duration;
 
@@ -17,7 +18,7 @@ use crate::words::limits::{BESIDE, HELD_BACK_MIN, NEAR_MAX};
 use crate::words::report::Confidence;
 
 impl Connection {
-    /// The client's next request closes what is under way, and begins the next exchange.
+    /// The client's next request closes the exchange under way, and begins the next one.
     #[inline(never)]
     pub(super) fn turn_over_usual(&mut self, segment: &Packed, ledger: &mut Ledger) {
         if self.open.is_some() {
@@ -29,7 +30,7 @@ impl Connection {
         self.begin_usual(segment, ledger);
     }
 
-    /// [`Connection::begin`] with the client's request, and its path's first segment.
+    /// [`Connection::begin`] for the client's request, and its path's first segment.
     #[inline]
     fn begin_usual(&mut self, segment: &Packed, ledger: &mut Ledger) {
         let mut open = self.spare.take().unwrap_or_else(|| ledger.places.take());
@@ -54,7 +55,7 @@ impl Connection {
         self.open = Some(open);
     }
 
-    /// [`Connection::bill`] of the first segment of a reply.
+    /// [`Connection::bill`] for the first segment of a reply.
     #[inline(never)]
     pub(super) fn answer_usual(&mut self, segment: &Packed) {
         let Some(open) = self.open.as_deref() else { return };
@@ -72,7 +73,7 @@ impl Connection {
         let queued = flow.queued_on_way.get().is_some_and(Duration::is_positive);
         let late = think >= HELD_BACK_MIN || self.path_memory.queued_lately(SERVER, self.now).is_some();
         let link = client.unusual.busy_from(asked.at).is_positive();
-        // An end that turns out to be nearer with this may have another one behind it.
+        // If an end turns out to be nearer with this, another host may sit beyond it.
         if stood || queued || late || link || self.path_memory.news {
             return self.answer_delayed(segment);
         }
@@ -86,7 +87,7 @@ impl Connection {
         open.answer(usual);
     }
 
-    /// What an answer to a request in two pieces says of them.
+    /// What a reply to a request in two pieces shows of them.
     #[inline(never)]
     fn on_both_answered(&mut self, segment: &Packed) {
         let rate = self.shown_rate(CLIENT);
@@ -98,7 +99,7 @@ impl Connection {
         }
     }
 
-    /// The same of one that something else may have delayed, of which is asked as always.
+    /// The same for a reply that something else may have delayed, which takes the full judgement.
     #[inline(never)]
     fn answer_delayed(&mut self, segment: &Packed) {
         let Some(open) = self.open.as_deref() else { return };
@@ -118,7 +119,8 @@ impl Connection {
         open.answer_behind(&verdict.split);
     }
 
-    /// How sure it is that the server took the time before a reply: what [`server_think::judge`] says of a short one.
+    /// The confidence that the server itself took the time before a reply: what [`server_think::judge`]
+    /// says of a short one.
     #[inline]
     fn usual_confidence(&self, open: &Open, think: Duration) -> Confidence {
         let (rtt_to_server, rtt_to_client) = (self.known_rtt(SERVER), self.known_rtt(CLIENT));

@@ -1,25 +1,25 @@
-//! What does a question say, in the words of its protocol?
+//! What does a request ask for, in the words of its protocol?
 
 use tcpwhy_heads::{Head, Role as Said};
 use tcpwhy_wire::{Endpoint, Segment};
 
-/// A question in the words of its protocol.
+/// A request in the words of its protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// Who asks.
+    /// The requester.
     pub from: Endpoint,
-    /// Who is asked.
+    /// The responder.
     pub to: Endpoint,
-    /// The packet that completes its head, or that shows which protocol it is.
+    /// The packet that completes the request's head, or that shows which protocol it is.
     pub packet: u64,
-    /// The protocol's own word, and method and path, statement or topic as far as they were captured.
+    /// The protocol's own word, with method and path, statement or topic as far as they were captured.
     pub text: String,
 }
 
-/// Of a line that asks, so many bytes are kept.
+/// A request line is kept up to this many bytes.
 const WORDS_MAX: usize = 160;
 
-/// What a head asks for, in words.
+/// The words of a head, if it asks for something.
 pub(crate) fn words(head: &Head, bytes: &[u8], segment: &Segment, by_peer: bool) -> Option<Asked> {
     if !head.first || !matches!(head.role, Said::Asks | Said::Subscribes) {
         return None;

@@ -1,9 +1,10 @@
-//! What concerns all shards: numbers in the order of first packets, and which connections and servers to give up when
-//! there are too many.
+//! What concerns all shards: the numbering of connections by first packet, and which connections and
+//! servers to give up when there are too many.
 //!
-//! At the end of an epoch every shard says what it has begun. At the end of the next, it gets told what that means, so
-//! that no shard has to wait for the others. What ends an epoch is counted before the shards (`new_connections.rs`), so that the
-//! same happens at the same packet however many of them there are.
+//! At the end of an epoch every shard reports what it has begun. It gets the resulting orders at the
+//! end of the next one, so that no shard has to wait for the others. The end of an epoch is decided
+//! before the shards (`new_connections.rs`), so that the same happens at the same packet however many
+//! there are.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -22,17 +23,18 @@ use crate::tally::thinning::Kept;
 use crate::words::limits::SERVERS_MAX;
 use crate::words::report::Report;
 
-/// Segments in an epoch: enough of them that a connection whose state has been fetched has some to be worked on, and no
-/// more, for they have to be kept as well. What is to be listed is settled between epochs, so that the first ones are
-/// short.
+/// Segments in an epoch: enough that a connection whose state has been fetched has several to work on,
+/// but no more, since they must be kept. What to list is decided between epochs, so that the first ones
+/// are short.
 const EPOCH: std::ops::RangeInclusive<usize> = 1 << 15..=1 << 18;
 const SEGMENTS_A_CONNECTION: usize = 32;
 const FIRST_EPOCH: usize = 1 << 12;
-/// Connections that an epoch may always have segments of.
+/// An epoch may always have segments of this many connections.
 const CONNECTIONS_MIN: usize = 64;
-/// This part of the allowed connections is given up at once, and of the servers.
+/// This part of the allowed connections, or servers, is given up at once.
 const EVICTED_SHARE: usize = 8;
-/// More servers that were given up are not told apart: with these and the ones that stay, there are thousands.
+/// Servers given up beyond this number are not told apart: with the remaining ones, there are
+/// thousands.
 const SERVERS_COUNTED: usize = SERVERS_MAX;
 /// Epochs whose finished connections may be remembered.
 const FINISHED_EPOCHS: usize = 1 << 12;
@@ -43,40 +45,42 @@ const CLOSED_AT_ONCE: usize = 16_384;
 #[derive(Clone, Debug)]
 pub struct Coordinator {
     listing: Listing,
-    /// Of so many connections at most, where they are thinned.
+    /// At most this many connections, if they are thinned.
     thinned_of: u64,
     budget: Budget,
     /// Connections that may be open.
     limit: usize,
     count: u64,
-    /// Epochs settled, and what the last ones left, by their number.
+    /// The number of settled epochs, and what the last ones left, by epoch number.
     settled: u32,
     left: [Left; 4],
-    /// Connections that finished in each of the last epochs, as far as they may be remembered.
+    /// Finished connections by epoch, as far back as they may be remembered.
     finished: VecDeque<usize>,
-    /// A generation of path memories was over when the last epoch was settled, which the present rolls do not know yet.
+    /// A generation of path memories ended when the last epoch was settled, which the present rolls do
+    /// not reflect yet.
     memories_age: bool,
-    /// Servers with findings of their own, how many may have them, and those that were given up, as far as these are counted.
+    /// Servers with findings of their own, how many may have them, and the ones given up, as far as
+    /// they are counted.
     servers: BTreeSet<Endpoint>,
     servers_max: usize,
     given_up: BTreeSet<Endpoint>,
-    /// Those that were given up when the last epoch was settled: the present rolls do not know of it yet.
+    /// The ones given up when the last epoch was settled, which the present rolls do not reflect yet.
     leaving: Vec<Endpoint>,
-    /// What shards have handed over.
+    /// Services handed over by shards.
     services: Services,
-    /// What lists are thinned to.
+    /// The level that lists are thinned to.
     level: u32,
-    /// Bytes that all of what is kept took by these books when the last epoch was settled.
+    /// Bytes counted for everything kept when the last epoch was settled.
     counted: usize,
-    /// What of it is not of open connections.
+    /// The part of them that open connections do not take.
     others: usize,
 }
 
-/// What an epoch left to those behind it. An epoch begins when the one before may not be settled yet, so that it may only go by
-/// what the second before it left: else its length depended on how many threads there are.
+/// What an epoch left to later ones. An epoch may begin before the last one is settled, so it may
+/// depend only on the last but one: otherwise its length would depend on the number of threads.
 #[derive(Clone, Copy, Debug, Default)]
 struct Left {
-    /// For how many connections those counted that were open at its end.
+    /// How many connections those open at its end counted for.
     open: usize,
     /// How many may be open.
     limit: usize,
@@ -106,7 +110,7 @@ impl Coordinator {
         }
     }
 
-    /// The epoch behind `before` others, of which all but the last must be settled.
+    /// The epoch that follows `before` others, of which all but the last must be settled.
     pub fn epoch(&self, before: u32) -> Epoch {
         let first = FIRST_EPOCH << before.min(16);
         let Some(known) = before.checked_sub(2) else {
@@ -121,7 +125,7 @@ impl Coordinator {
         bounded(wanted.min(first), left)
     }
 
-    /// Orders for each shard by what all of them say at the end of an epoch.
+    /// Orders for each shard, from what all of them report at the end of an epoch.
     pub fn settle(&mut self, rolls: &mut [Roll], end: End) -> Vec<Orders> {
         let End { now, packet, heard } = end;
         let given_up = self.settle_servers(rolls);
@@ -167,7 +171,8 @@ impl Coordinator {
         orders
     }
 
-    /// What is listed so far rules out levels, for good: only more comes. What waits for numbers counts as long as these are all listed.
+    /// Raises the level by what is listed so far, for good, since only more comes. Exchanges waiting
+    /// for numbers count while all connections are listed.
     fn thin(&mut self, rolls: &[Roll]) {
         let (Listing::Thinned(most) | Listing::Drawn(most)) = self.listing else { return };
         let opened: usize = rolls.iter().map(|roll| roll.opened.len()).sum();
@@ -183,7 +188,7 @@ impl Coordinator {
         self.level = kept.level(self.level, most);
     }
 
-    /// Connections get their numbers, in the order in which they began.
+    /// Numbers connections in the order in which they began.
     fn number(&mut self, rolls: &[Roll], orders: &mut [Orders]) {
         let mut heads = vec![0; rolls.len()];
         let next = |heads: &[usize]| {
@@ -200,17 +205,17 @@ impl Coordinator {
         }
     }
 
-    /// What all shards have kept, in bytes, when the last epoch was settled.
+    /// The bytes that all shards kept when the last epoch was settled.
     pub fn counted_bytes(&self) -> usize {
         self.counted
     }
 
-    /// What of it is not of open connections.
+    /// The part of them that open connections do not take.
     pub fn others_bytes(&self) -> usize {
         self.others
     }
 
-    /// What lists take.
+    /// The size of the lists.
     fn lists(&self, rolls: &[Roll]) -> usize {
         let listed: u64 = rolls.iter().map(|roll| roll.listed).sum();
         match self.listing {
@@ -247,8 +252,9 @@ impl Coordinator {
         }
     }
 
-    /// Takes what shards hand over of servers, and those that are new. Returns which ones are to share their findings. One that is
-    /// leaving is in neither: whether its shard still had it or began it anew depends on how many shards there are.
+    /// Takes the servers that shards hand over, and new ones. Returns the servers that are to share
+    /// their findings. A server that is leaving is in neither: whether its shard still had it or began
+    /// it anew depends on the number of shards.
     fn settle_servers(&mut self, rolls: &mut [Roll]) -> Vec<Endpoint> {
         for roll in &mut *rolls {
             self.services.take(std::mem::take(&mut roll.services));
@@ -266,8 +272,8 @@ impl Coordinator {
         self.leaving.clone()
     }
 
-    /// So many connections have finished in the epoch that is being settled. Returns the first epoch whose finished connections
-    /// are still remembered.
+    /// Notes how many connections finished in the epoch being settled. Returns the first epoch whose
+    /// finished connections are still remembered.
     fn forget_finished(&mut self, finished: usize) -> u32 {
         self.finished.push_back(finished);
         let most = self.budget.finished();
@@ -283,7 +289,8 @@ impl Coordinator {
         self.settled.saturating_sub(self.finished.len() as u32)
     }
 
-    /// Which servers' findings are to be shared: those that have cost least, so that a part of the limit becomes free.
+    /// Selects the servers that are to share their findings: those that cost least, enough to free a
+    /// part of the limit.
     fn give_up(&mut self, costs: impl Iterator<Item = (Endpoint, Duration)>) -> Vec<Endpoint> {
         let mut sums: BTreeMap<Endpoint, Duration> = BTreeMap::new();
         let costs = costs.chain(self.services.costs());
@@ -306,7 +313,7 @@ impl Coordinator {
         given_up
     }
 
-    /// Closes all connections, and does not let each of them bring a server of its own.
+    /// Closes all connections, but does not let each of them bring a server of its own.
     fn close(&mut self, shards: &mut [Shard]) {
         let mut open: Vec<u64> = shards.iter().flat_map(Shard::open).collect();
         open.sort_unstable();
@@ -325,7 +332,7 @@ impl Coordinator {
         }
     }
 
-    /// One report of what all shards have found. They have been told of the last epoch.
+    /// One report of what all shards have found. They must have had the orders for the last epoch.
     pub fn report(&mut self, mut shards: Vec<Shard>, front: &Front) -> Report {
         for shard in &mut shards {
             self.services.take(std::mem::take(&mut shard.handed_over));
@@ -349,26 +356,26 @@ impl Coordinator {
         first.ledger.finish(&mut report, std::mem::take(&mut self.given_up));
         listed::put_into(&mut report, listed, exchanges, self.listing, self.count);
         if report.elapsed == Duration::MAX {
-            first.notes.insert("sums-over-limit", (1, 1)); // what is beyond is in none of them
+            first.notes.insert("sums-over-limit", (1, 1)); // everything beyond is missing from every sum
         }
         front.put_into(&mut report, first.notes);
         report
     }
 }
 
-/// What pieces of many sizes take, which come and go: a quarter more lies between them.
+/// The size of a heap whose pieces of many sizes come and go: gaps add a quarter.
 fn with_gaps(heap: usize) -> usize {
     heap + heap / 4
 }
 
-/// Four epochs pass until there is room again for the connections that one has begun: the nearer the limit, the fewer it may
-/// begin.
+/// Four epochs pass until there is room again for the connections that one has begun: the closer the
+/// limit, the fewer it may begin.
 fn bounded(segments: usize, Left { open, limit }: Left) -> Epoch {
     let connections = (limit.saturating_sub(open) / 4).max(limit / 16).max(CONNECTIONS_MIN);
     Epoch { segments, connections }
 }
 
-/// The age up to which connections go, so that a part of the limit becomes free.
+/// The age up to which connections are closed, to free a part of the limit.
 fn youngest_evicted(rolls: &[Roll], limit: usize) -> Option<(Instant, u64)> {
     let mut ages: Vec<_> = rolls.iter().flat_map(|roll| &roll.ages).copied().collect();
     ages.sort_unstable();

@@ -1,11 +1,12 @@
 //! Which connections that begin in an epoch may get one of the next numbers?
 //!
-//! Numbers follow first packets, and those of an epoch are worked on in another order. One that begins behind as many others as there
-//! are numbers to give out gets none of them, so that its exchanges need not be listed until that is settled.
+//! Numbers follow first packets, but an epoch's segments are worked on in another order. A connection
+//! that begins after as many others as there are numbers left gets none of them, so its exchanges need
+//! not be listed until that is settled.
 
 use std::collections::BinaryHeap;
 
-/// More numbers than these are not looked at.
+/// Beyond this many numbers, every connection may get one.
 const NUMBERS_MAX: u64 = 1 << 12;
 
 /// The earliest first packets of an epoch so far.
@@ -13,7 +14,8 @@ const NUMBERS_MAX: u64 = 1 << 12;
 pub(crate) struct Earliest(BinaryHeap<u64>);
 
 impl Earliest {
-    /// A connection begins with this packet. Whether it may get one of the next so many numbers.
+    /// A connection begins with packet `first`. Returns whether it may get one of the next so many
+    /// numbers.
     pub(crate) fn may_get(&mut self, numbers: u64, first: u64) -> bool {
         if numbers == 0 || numbers > NUMBERS_MAX {
             return numbers > 0;

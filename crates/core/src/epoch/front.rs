@@ -1,4 +1,5 @@
-//! What is decided of a segment before it goes to a shard: its place, its hash, and whether its epoch ends?
+//! What is decided for a segment before it goes to a shard: its place, its hash, and whether its epoch
+//! ends?
 
 use std::collections::BTreeMap;
 
@@ -15,47 +16,49 @@ use crate::flow::packed::PackedEnds;
 use crate::words::mark::Mark;
 use crate::words::report::{Note, Report};
 
-/// A packet whose time is so far behind that of another one before it came out of order through no queue: the capture's clock was
+/// A packet dated this much before an earlier one was not reordered by a queue: the capture's clock was
 /// set back.
 pub(crate) const LATE: Duration = Duration::from_secs(1);
 
-/// This part of the memory is for what the segments of an epoch have besides their places: marks, blocks of SACK, IPv6 addresses.
+/// This part of the memory is for data outside the segments' own places: marks, SACK blocks, IPv6
+/// addresses.
 const BESIDE_SHARE: usize = 32;
 
 /// What the front has found out about a segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// Pairs of hosts are spread over 2^16 places. All segments between two hosts have one.
+    /// Pairs of hosts are spread over 2^16 places. All segments between two hosts have the same one.
     pub place: u16,
     pub(crate) hash: u32,
-    /// The capture's clock, which never runs back: that of the packet, unless the packet is [`LATE`].
+    /// The capture's clock, which never runs back: the packet's own time, unless the packet is
+    /// [`LATE`].
     pub(crate) clock: Instant,
     ends: u64,
-    /// Nobody listens to its connection.
+    /// Its connection is not read.
     is_deaf: bool,
     /// Whether the epoch ends with it.
     pub is_last: bool,
 }
 
-/// What every segment passes first, in order of capture.
+/// Every segment passes this first, in capture order.
 #[derive(Clone, Debug)]
 pub struct Front {
     segments: u64,
     /// The latest time so far.
     now: Instant,
     keys: Keys,
-    /// Segments of the present epoch until it ends, and bytes for what does not fit their places.
+    /// Segments left in the present epoch, and bytes left for data outside their places.
     left: usize,
     room: usize,
     room_each: usize,
-    /// Bytes that the epoch's questions may come to.
+    /// Bytes left for the epoch's requests.
     questions: usize,
     new_connections: NewConnections,
     listening: Listening,
     notes: BTreeMap<&'static str, (u64, u64)>,
 }
 
-/// How many questions begin there.
+/// The number of exchanges that begin there.
 #[inline(never)]
 fn asked(marks: &[Mark]) -> usize {
     marks.iter().filter(|mark| mark.begins_exchange()).count()
@@ -70,7 +73,7 @@ impl Front {
         Self { segments, now, keys, left, room, room_each, questions, new_connections, listening, notes }
     }
 
-    /// The segments from now on are an epoch.
+    /// Begins an epoch with the next segment.
     pub fn begin_epoch(&mut self, epoch: Epoch) {
         self.left = epoch.segments;
         self.room = self.room_each;
@@ -79,14 +82,14 @@ impl Front {
         self.new_connections.begin((epoch.connections < epoch.segments).then_some(epoch.connections));
     }
 
-    /// Takes note of a segment.
+    /// Notes a segment.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment) -> Arrival {
         self.take_room(size_of::<Segment>());
         self.on_ends(segment.at, segment.packet, segment.src, segment.dst)
     }
 
-    /// The same of a usual one.
+    /// The same for a usual one.
     #[inline]
     pub fn on_usual(&mut self, usual: &Usual<'_>) -> Arrival {
         let [src, dst] = PackedEnds::new(usual.addrs(), usual.ports()).ends();
@@ -114,7 +117,8 @@ impl Front {
         Arrival { place, hash, clock, ends, is_deaf: known.is_deaf, is_last }
     }
 
-    /// Which messages begin in a segment that has just arrived, with as much of its payload as was captured.
+    /// The messages that begin in the segment that has just arrived, from as much of its payload as was
+    /// captured.
     #[inline]
     pub fn read_heads(&mut self, arrival: Arrival, segment: &Segment, captured: &[u8]) -> &[Mark] {
         if arrival.is_deaf && !segment.flags.syn() && !segment.flags.rst() {
@@ -123,7 +127,7 @@ impl Front {
         self.listen(arrival, segment, captured)
     }
 
-    /// The same of a usual segment.
+    /// The same for a usual segment.
     #[inline]
     pub fn read_usual_heads(&mut self, arrival: Arrival, usual: &Usual<'_>, captured: &[u8]) -> &[Mark] {
         let control = usual.flags().0 & (Flags::SYN | Flags::RST) != 0;
@@ -134,7 +138,7 @@ impl Front {
         self.listen(arrival, &usual.segment(), captured)
     }
 
-    /// So many bytes are needed besides places. The epoch ends with the next segment where nothing is left of what there is for that.
+    /// Takes so many bytes outside places. The epoch ends with the next segment if none are left.
     #[inline]
     fn take_room(&mut self, bytes: usize) {
         self.room = self.room.saturating_sub(bytes);
@@ -157,7 +161,7 @@ impl Front {
         self.listening.marks()
     }
 
-    /// An epoch ends here, behind this packet.
+    /// The end of an epoch after this packet.
     pub fn end(&self, packet: u64) -> End {
         End { now: self.now, packet, heard: self.listening.bytes() }
     }

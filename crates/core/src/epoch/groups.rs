@@ -1,8 +1,9 @@
 //! Which segments of an epoch are worked on one after the other?
 //!
-//! Tens of thousands of connections take turns packet by packet, and what is kept of all of them fits no cache. An
-//! epoch's segments are worked on by pair of hosts, so that most of a connection's segments find its state at hand.
-//! Pairs of hosts know nothing of each other; those between the same two stay in order of capture.
+//! Tens of thousands of connections alternate packet by packet, and their state fits no cache. So an
+//! epoch's segments are worked on by pair of hosts, and most of a connection's segments find its state
+//! cached. Pairs of hosts know nothing of each other; segments between the same two stay in capture
+//! order.
 
 use tcpwhy_wire::{Segment, Usual};
 
@@ -13,8 +14,8 @@ use crate::words::mark::Mark;
 /// Groups of all shards together.
 const COUNT: usize = 1 << 8;
 
-/// The segments of an epoch by their pair of hosts. Whoever reads gathers them, and hands all of them at once to the
-/// shard that works on them.
+/// The segments of an epoch by pair of hosts. The reader gathers them, and hands all of them at once to
+/// the shard that works on them.
 #[derive(Clone, Debug)]
 pub struct Groups {
     segments: Vec<PackedSegments>,
@@ -23,18 +24,18 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// None yet, for one of so many shards, with the memory that those of all of them are to lie in.
+    /// Empty groups for one of so many shards, with the memory that the segments of all of them share.
     pub fn new(shards: usize, spare: &Spare) -> Self {
         let count = (COUNT / shards.max(1)).next_power_of_two();
         Self { segments: vec![PackedSegments::default(); count], spare: spare.share() }
     }
 
-    /// Of no epoch.
+    /// Groups of no epoch.
     pub(crate) fn none() -> Self {
         Self { segments: Vec::new(), spare: Spare::default() }
     }
 
-    /// Takes the next segment, in order of capture.
+    /// Takes the next segment, in capture order.
     #[inline]
     pub fn put(&mut self, arrival: Arrival, segment: &Segment) {
         let mask = self.segments.len() - 1;
@@ -46,7 +47,7 @@ impl Groups {
         );
     }
 
-    /// The same of a usual one.
+    /// The same for a usual one.
     #[inline]
     pub fn put_usual(&mut self, arrival: Arrival, usual: &Usual<'_>) {
         if arrival.clock != usual.at() {
@@ -56,19 +57,19 @@ impl Groups {
         self.segments[usize::from(arrival.place) & mask].push_usual(usual, arrival.hash, &self.spare);
     }
 
-    /// The messages that begin in the segment that was put last.
+    /// Adds the messages that begin in the last segment.
     #[inline]
     pub fn mark(&mut self, arrival: Arrival, marks: &[Mark]) {
         let mask = self.segments.len() - 1;
         self.segments[usize::from(arrival.place) & mask].mark(marks);
     }
 
-    /// Segments in this epoch.
+    /// The number of segments in this epoch.
     pub fn len(&self) -> usize {
         self.segments.iter().map(PackedSegments::len).sum()
     }
 
-    /// Bytes that they take.
+    /// Their size in bytes.
     pub fn bytes(&self) -> usize {
         self.segments.iter().map(PackedSegments::bytes).sum()
     }
@@ -78,7 +79,8 @@ impl Groups {
         self.len() == 0
     }
 
-    /// Gives all segments, those between the same two hosts in order of capture. Their memory is left to the next ones.
+    /// Passes on all segments, those between the same two hosts in capture order. Their memory is left
+    /// to later ones.
     pub(crate) fn work_off(&mut self, mut on_group: impl FnMut(&PackedSegments)) {
         for group in &mut self.segments {
             on_group(group);

@@ -1,7 +1,7 @@
-//! Which messages begin in a segment, where the capture has their bytes?
+//! Which messages begin in a segment, if the capture has their bytes?
 //!
-//! Bytes are at hand only while a packet is read, so that heads are read in front of the shards, and what they say goes with the
-//! segment ([`Mark`]). Nothing is kept of what was said.
+//! Bytes are available only while a packet is read. So heads are read before the shards, and their meaning
+//! travels with the segment ([`Mark`]). No payload is kept.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -13,37 +13,37 @@ use tcpwhy_wire::{Segment, Seq};
 use crate::epoch::asked::{Asked, words};
 use crate::words::mark::{Credit, Mark, Role};
 
-/// Connections that are listened to at once, where there is memory for them; others are read by their timing alone.
+/// Connections read at once, memory permitting; the others are judged by their timing alone.
 const HEARD_MAX: usize = 1 << 16;
-/// This part of the memory is for them, and this one for segments that wait.
+/// Shares of the memory for them, and for segments that wait.
 const HEARD_SHARE: usize = 12;
 const WAITING_SHARE: usize = 32;
-/// Connections that are remembered not to be listened to.
+/// Connections remembered as not to be read.
 const DEAF_MAX: usize = 1 << 18;
 /// Segments of one direction that wait for the one before them.
 const WAITING_MAX: usize = 16;
 /// Bytes kept of each of them.
 const WAITING_BYTES: usize = 1024;
-/// What one end says without being understood, in segments, before nobody listens any more.
+/// Segments that one end may send unrecognized before the connection is no longer read.
 const TURN_MAX: u32 = 256;
-/// A message's first bytes may come in so many segments.
+/// A message's first bytes may come in this many segments.
 const PIECES: u32 = 4;
-/// What shows which protocol is spoken takes so many bytes (a record's head in TLS and what it holds, RFC 8446, 5.1).
+/// Bytes that show the protocol (a record's head in TLS and what it holds, RFC 8446, 5.1).
 const HEAD_MIN: usize = 6;
-/// A stream whose beginning is not in the capture has bytes before the first that is seen.
+/// If a stream's beginning is not in the capture, its first byte seen has this place.
 const MIDDLE: u64 = 1 << 32;
 
-/// What is heard of all connections.
+/// What is read of all connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Listening {
-    /// By what the endpoints are mixed to under a key that the capture's author does not know.
+    /// By the hash of the endpoints under a key that the capture's author does not know.
     heard: HashMap<u64, Entry, BuildHasherDefault<Mixed>>,
-    /// How many of them there may be.
+    /// The most that there may be.
     most: usize,
-    /// Connections whose protocol is none that is read, or that have said all that they say. They are many, and nothing else is kept
-    /// of them.
+    /// Connections whose protocol is not read, or that have said everything. They are many, and nothing else
+    /// is kept of them.
     deaf: HashSet<u64, BuildHasherDefault<Mixed>>,
-    /// The connection that was listened to last is one of them.
+    /// The connection last read is one of them.
     is_deaf: bool,
     told: Told,
 }
@@ -51,11 +51,11 @@ pub(crate) struct Listening {
 /// What heads have told.
 #[derive(Clone, Debug, Default)]
 struct Told {
-    /// Of the segment at hand.
+    /// Of the present segment.
     marks: Vec<Mark>,
-    /// What was asked, in words, since it was taken; where nobody wants to know, nothing is kept.
+    /// Requests in words, until they are taken; `None` if nobody wants them.
     asked: Option<Vec<Asked>>,
-    /// Bytes that segments may still take that wait for others.
+    /// Bytes left for segments that wait for others.
     room: usize,
     room_max: usize,
 }
@@ -63,12 +63,12 @@ struct Told {
 /// One connection.
 #[derive(Clone, Debug)]
 enum Entry {
-    /// Nobody has said anything; where each side's stream begins, as far as it was told.
+    /// No data yet; where each end's stream begins, if known.
     Silent([Option<Seq>; 2]),
     Heard(Box<Heard>),
 }
 
-/// A hash that is one already.
+/// The hash of a key that is a hash already.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mixed(u64);
 
@@ -85,33 +85,33 @@ impl Hasher for Mixed {
     }
 }
 
-/// What is heard of one connection.
+/// What is read of one connection.
 #[derive(Clone, Debug, Default)]
 struct Heard {
     conversation: Conversation,
     streams: [Stream; 2],
-    /// Something has been said of it.
+    /// Marks have been made for it.
     has_marks: bool,
-    /// What follows is not to be read: ciphertext, or a protocol without questions.
+    /// The rest is not to be read: ciphertext, or a protocol without requests.
     is_opaque: bool,
     fins: [bool; 2],
-    /// Each side's stream has ended, and all of it was heard.
+    /// Each end's stream has ended, and was read completely.
     ended: [bool; 2],
-    /// Who spoke last while the protocol is not known, and how many segments that went on for.
+    /// The end that spoke last while the protocol is unknown, and for how many segments.
     turn: Option<(usize, u32)>,
 }
 
 /// One direction.
 #[derive(Clone, Debug, Default)]
 struct Stream {
-    /// The sequence number at this place of the stream, near what passes now.
+    /// A sequence number near the present one, and its place in the stream.
     place: Option<(Seq, u64)>,
-    /// The byte behind what has been fed.
+    /// The byte after what has been fed.
     fed: u64,
     waiting: Vec<Waiting>,
 }
 
-/// A segment that came before the one before it.
+/// A segment that came before its predecessor.
 #[derive(Clone, Debug)]
 struct Waiting {
     at: u64,
@@ -120,30 +120,30 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// What one with so many bytes takes.
+    /// The size of one with so many bytes.
     const fn memory(bytes: usize) -> usize {
         size_of::<Self>() + bytes
     }
 }
 
 impl Stream {
-    /// Forgets what waits. Returns the bytes that it took.
+    /// Forgets the waiting segments. Returns the bytes they took.
     fn clear(&mut self) -> usize {
         take(&mut self.waiting).iter().map(|waiting| Waiting::memory(waiting.captured.len())).sum()
     }
 
-    /// Whether it is known to begin there: the SYN came again.
+    /// Whether it may begin there, as a retransmitted SYN says.
     fn begins(&self, begin: Seq) -> bool {
         self.place.is_none_or(|(seq, place)| seq == begin && place == 0)
     }
 
-    /// Whether nothing more comes that was not heard, where a stream ends here; `next` is the next place that is to be heard.
+    /// Whether a stream that ends here has been read completely; `next` is the next place to read.
     fn ends_at(&self, end: Seq, next: u64) -> bool {
         let at = self.place.map(|(known, place)| place.saturating_add_signed(i64::from(end - known)));
         self.waiting.is_empty() && at.is_some_and(|at| (self.fed..=self.fed.max(next)).contains(&at))
     }
 
-    /// Where in the stream a sequence number lies.
+    /// The place of a sequence number in the stream.
     fn at(&mut self, seq: Seq) -> u64 {
         let (known, place) = *self.place.get_or_insert((seq, MIDDLE));
         let at = place.saturating_add_signed(i64::from(seq - known));
@@ -155,7 +155,7 @@ impl Stream {
 }
 
 impl Listening {
-    /// In so much memory, about a tenth of what all of it may take.
+    /// For this much memory, of which it may take about a tenth.
     pub(crate) fn new(memory: usize) -> Self {
         let most = (memory / HEARD_SHARE / size_of::<(u64, Entry, Heard)>()).min(HEARD_MAX);
         let room = memory / WAITING_SHARE;
@@ -163,44 +163,45 @@ impl Listening {
         Self { heard: HashMap::default(), most, deaf: HashSet::default(), is_deaf: false, told }
     }
 
-    /// The same, and it keeps what was asked.
+    /// The same, keeping the words of requests.
     pub(crate) fn keeping_words(memory: usize) -> Self {
         let mut listening = Self::new(memory);
         listening.told.asked = Some(Vec::new());
         listening
     }
 
-    /// What was asked since this was called before.
+    /// The requests since the last call.
     pub(crate) fn take_words(&mut self) -> Vec<Asked> {
         self.told.asked.as_mut().map(take).unwrap_or_default()
     }
 
-    /// About what it takes.
+    /// Its approximate size.
     pub(crate) fn bytes(&self) -> usize {
         let entries =
             self.heard.len() * 2 * size_of::<(u64, Entry)>() + self.deaf.len() * 2 * size_of::<u64>();
         entries + self.heard.len() * size_of::<Heard>() + (self.told.room_max - self.told.room)
     }
 
-    /// The messages that begin in the segment that was read last.
+    /// The messages that begin in the segment last read.
     #[inline]
     pub(crate) fn marks(&self) -> &[Mark] {
         &self.told.marks
     }
 
-    /// Whether nothing that the connection says from now on is read, until a SYN or a reset: the one that was listened to last.
+    /// Whether the connection last read is no longer read, until a SYN or a reset.
     #[inline]
     pub(crate) fn is_deaf(&self) -> bool {
         self.is_deaf
     }
 
-    /// Reads the heads in a segment of the connection with these mixed endpoints. Returns the messages that begin in it.
+    /// Reads the heads in a segment of the connection with this hash of endpoints. Returns the messages that
+    /// begin in it.
     #[inline]
     pub(crate) fn on_segment(&mut self, ends: u64, segment: &Segment, captured: &[u8]) -> &[Mark] {
         self.told.marks.clear();
         self.is_deaf = false;
         if segment.damaged {
-            // Its bytes come again.
+            // Its bytes will be retransmitted.
         } else if segment.flags.syn() || segment.flags.rst() {
             self.on_control(ends, segment);
         } else if segment.payload_len > 0 {
@@ -229,7 +230,7 @@ impl Listening {
         &self.told.marks
     }
 
-    /// Of a connection that has said all, and was heard, no more is kept than that.
+    /// Once a connection is over and was read completely, only that is kept.
     #[cold]
     fn on_fin(&mut self, ends: u64, segment: &Segment) {
         let Some(Entry::Heard(heard)) = self.heard.get_mut(&ends) else { return };
@@ -241,7 +242,7 @@ impl Listening {
         }
     }
 
-    /// Nothing that is said from now on is read.
+    /// From now on, the connection is not read.
     fn stop_listening(&mut self, ends: u64) {
         self.forget(ends);
         if self.deaf.len() < DEAF_MAX {
@@ -315,19 +316,19 @@ impl Listening {
     }
 }
 
-/// Which of the two sides sent it: the same for one connection, whoever opened it.
+/// Which of the two ends sent it: the same for one connection, whichever end opened it.
 fn side(segment: &Segment) -> usize {
     usize::from(segment.src > segment.dst)
 }
 
 impl Heard {
-    /// Forgets what waits. Returns the bytes that it took.
+    /// Forgets the waiting segments. Returns the bytes they took.
     fn clear(&mut self) -> usize {
         self.streams.iter_mut().map(Stream::clear).sum()
     }
 
-    /// Whether nothing can be learned from this segment: whoever speaks has begun to, in whatever pieces, and what is spoken will
-    /// show when the other one does.
+    /// Whether this segment shows nothing new: its sender is in the middle of a message, and the protocol
+    /// will show when the other end speaks.
     #[inline]
     fn goes_on(&mut self, segment: &Segment) -> bool {
         let Some((last, count)) = &mut self.turn else { return false };
@@ -342,7 +343,7 @@ impl Heard {
         let next = self.conversation.next_at(from);
         let expected = stream.fed.max(next);
         if end <= expected && next > 0 {
-            return; // again, or in the middle of a message
+            return; // retransmitted, or in the middle of a message
         }
         let missing = next > 0 && at > expected;
         let captured_len = captured.len().min(WAITING_BYTES);
@@ -358,7 +359,7 @@ impl Heard {
             told.marks.push(Mark::lost(segment.seq));
         }
         self.feed(segment, from, at, captured, segment.payload_len, told);
-        // What came before it can be read now.
+        // Segments that waited for it can be read now.
         while let Some(place) = self.next_waiting(from) {
             let waiting = self.streams[from].waiting.swap_remove(place);
             told.room += Waiting::memory(waiting.captured.len());
@@ -400,12 +401,12 @@ impl Heard {
         stream.fed = stream.fed.max(at.saturating_add(u64::from(payload_len)));
         let cut = told.marks.iter().any(|mark| mark.role == Role::Cut);
         if heard && self.conversation.next_at(from) == 0 && self.conversation.protocol().is_some() && !cut {
-            told.marks.push(Mark::lost(segment.seq)); // not all of a head was captured
+            told.marks.push(Mark::lost(segment.seq)); // part of a head was not captured
         }
     }
 }
 
-/// What a head says of its message, with a sequence number and its place in the stream.
+/// The mark of a head, given a sequence number and its place in the stream.
 fn mark(head: &Head, (seq, place): (Seq, u64), by_peer: bool) -> Option<Mark> {
     let role = match head.role {
         Said::Asks => Role::Asks,
@@ -416,7 +417,7 @@ fn mark(head: &Head, (seq, place): (Seq, u64), by_peer: bool) -> Option<Mark> {
         Said::Greets => Role::Greets,
         Said::Neither => Role::Neither,
         Said::Cut => Role::Cut,
-        // What answers for the time being is waited for like an answer, and what follows it is a turn of its own.
+        // An interim reply is waited for like a reply, and what follows it is a turn of its own.
         Said::Interim | Said::Unknown => return None,
     };
     let seq = seq + head.at.wrapping_sub(place) as u32;
@@ -458,7 +459,8 @@ mod tests {
         }
     }
 
-    /// What is kept of a connection whose protocol nobody knows yet, behind such a segment of its server and both ends' FINs.
+    /// What is kept of a connection of unknown protocol after such a segment of its server and both ends'
+    /// FINs.
     fn kept(server: Option<Segment>) -> (usize, usize) {
         let mut listening = Listening::new(1 << 20);
         let mut hear = |segment: Segment| {

@@ -1,5 +1,6 @@
-//! Which connection does a segment belong to, when is its turn, and on which thread? Segments are gathered for an epoch and worked
-//! on by pair of hosts; what concerns all of them is settled between epochs.
+//! Which connection does a segment belong to, when is its turn, and on which thread? Segments are
+//! gathered for an epoch and worked on by pair of hosts; what concerns all of them is settled between
+//! epochs.
 
 pub(crate) mod asked;
 pub(crate) mod budget;

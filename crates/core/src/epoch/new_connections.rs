@@ -1,7 +1,8 @@
 //! How many connections can the segments of an epoch have begun?
 //!
-//! Any segment may begin one where the capture starts late, but between the same two endpoints one is open at a time.
-//! So an epoch is as long as pays until it has segments of as many connections as there may be room for.
+//! Any segment may begin one in a capture that starts late, but between the same two endpoints only one
+//! is open at a time. So an epoch is as long as it pays, unless it first has segments of as many
+//! connections as there may be room for.
 
 /// Room for this many connections is kept from epoch to epoch.
 const ROOM_MIN: usize = 1 << 10;
@@ -14,16 +15,17 @@ const IS_DEAF: u64 = 2;
 pub(crate) struct Known {
     /// It was the last one that there is room for.
     pub is_last: bool,
-    /// Its protocol is none that is read, see [`NewConnections::learn_deaf`].
+    /// Its protocol is not read, see [`NewConnections::learn_deaf`].
     pub is_deaf: bool,
 }
 
-/// The connections that an epoch has segments of, each by 62 bits that its endpoints are mixed to under a key which the
-/// capture's author does not know: no two of so few share them.
+/// The connections with segments in an epoch, each by a 62-bit hash of its endpoints under a key that
+/// the capture's author does not know: among so few, no two share a hash.
 #[derive(Clone, Debug)]
 pub(crate) struct NewConnections {
-    /// Open addressing, linear probing, at most half full, so that it stays in the near caches; 0 where there is none. The lowest
-    /// bit is 1, the next one says that nobody listens to it.
+    /// Open addressing, linear probing, at most half full, so that it stays in the near caches; 0 is an
+    /// empty place. In others the lowest bit is 1, and the next one says that the connection is not
+    /// read.
     seen: Vec<u64>,
     count: usize,
     most: usize,
@@ -34,7 +36,7 @@ impl NewConnections {
         Self { seen: Vec::new(), count: 0, most: usize::MAX }
     }
 
-    /// An epoch begins that may have segments of so many connections; any number needs no counting.
+    /// Begins an epoch that may have segments of so many connections; `None` needs no counting.
     pub(crate) fn begin(&mut self, most: Option<usize>) {
         // As many again are likely.
         let room = (2 * self.count).next_power_of_two().max(2 * ROOM_MIN);
@@ -43,7 +45,7 @@ impl NewConnections {
         (self.count, self.most) = (0, most.unwrap_or(usize::MAX));
     }
 
-    /// Takes note of a segment by what its endpoints are mixed to.
+    /// Notes a segment by the hash of its endpoints.
     #[inline]
     pub(crate) fn on_segment(&mut self, ends: u64) -> Known {
         let Some(mask) = self.seen.len().checked_sub(1) else { return Known::default() };
@@ -59,8 +61,8 @@ impl NewConnections {
         Known { is_last: false, is_deaf: self.seen[i & mask] & IS_DEAF != 0 }
     }
 
-    /// Whether anybody listens to a connection that this epoch has had a segment of, until it is asked again: where nobody does, what is
-    /// heard need not be looked up.
+    /// Notes until further notice whether a connection with a segment in this epoch is not read, so
+    /// that its payload need not be looked up.
     #[cold]
     pub(crate) fn learn_deaf(&mut self, ends: u64, is_deaf: bool) {
         let Some(mask) = self.seen.len().checked_sub(1) else { return };

@@ -1,7 +1,8 @@
 //! Which number did the connection get that began with this packet?
 //!
-//! What is asked about comes nearly in the order in which connections began, so that the answer is looked for around the last one:
-//! steps that double, then halves, instead of a dozen places all over an epoch's connections.
+//! The queries come nearly in the order in which connections began, so the search starts at the last
+//! answer: steps that double, then bisection, instead of a dozen places all over an epoch's
+//! connections.
 
 use std::cell::Cell;
 
@@ -22,7 +23,7 @@ impl<'a> Numbering<'a> {
         Self { opened, ids, near: Cell::new(0) }
     }
 
-    /// The number of a connection that may have none so far; of another epoch's the same as before.
+    /// The number of a connection that may not have one yet; the same as before for another epoch's.
     pub(crate) fn of(&self, id: u64) -> u64 {
         if id & UNNUMBERED == 0 {
             return id;
@@ -32,7 +33,7 @@ impl<'a> Numbering<'a> {
 
     fn find(&self, packet: u64) -> Option<usize> {
         let opened = self.opened;
-        // All before `low` begin sooner, and all from `high` on later.
+        // Everything before `low` begins earlier, and everything from `high` on later.
         let (mut high, mut step) = (opened.len(), 1);
         let mut low = self.near.get().min(high.checked_sub(1)?);
         if opened[low].0 <= packet {

@@ -1,8 +1,9 @@
 //! What is remembered of the paths between pairs of hosts, and for how long?
 //!
-//! Those that nobody has told or asked of for longest are forgotten where there are too many: all of them are in one of two
-//! generations, and as soon as the younger one of all shards together is half of what there is room for, it takes the place of the
-//! older one. That is settled between epochs: what a pair of hosts knows does not depend on which others share its shard.
+//! If there are too many, the pairs unused for longest are forgotten: each is in one of two
+//! generations, and as soon as the younger ones of all shards together take half of the room, they
+//! replace the older ones. That is settled between epochs: what a pair of hosts knows does not depend
+//! on which others share its shard.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use crate::flow::path_memory::PathMemory;
 
 type Known = HashMap<(u128, u128), PathMemory, Keys>;
 
-/// The paths between pairs of hosts, of one shard.
+/// The paths between pairs of hosts in one shard.
 #[derive(Clone, Debug)]
 pub(crate) struct PathMemories {
     younger: Known,
@@ -27,30 +28,30 @@ impl PathMemories {
         Self { younger, older }
     }
 
-    /// Pairs that were told or asked of since the last generation.
+    /// The number of pairs used since the last generation.
     pub(crate) fn younger(&self) -> usize {
         self.younger.len()
     }
 
-    /// All pairs that are known.
+    /// The number of all known pairs.
     pub(crate) fn len(&self) -> usize {
         self.younger.len() + self.older.len()
     }
 
-    /// A generation is over.
+    /// Ends a generation.
     pub(crate) fn age(&mut self) {
         let empty = HashMap::with_hasher(*self.younger.hasher());
         self.older = std::mem::replace(&mut self.younger, empty);
     }
 
-    /// Whether the server is known to have accepted a connection of the client's host at this port.
+    /// Whether the server is known to have accepted a connection from the client's host at this port.
     pub(crate) fn accepts(&self, client: Endpoint, server: Endpoint) -> bool {
         let hosts = (client.addr, server.addr);
         let known = self.younger.get(&hosts).or_else(|| self.older.get(&hosts));
         known.is_some_and(|known| known.accepts(server.port))
     }
 
-    /// What one connection learns about the path to its hosts holds for all connections between them.
+    /// Shares what one connection learns about its path with all connections between the hosts.
     pub(crate) fn share(&mut self, connection: &mut Connection) {
         let [client, server] = connection.ends.get();
         let hosts = (client.addr, server.addr);
@@ -62,6 +63,6 @@ impl PathMemories {
         let told = connection.told_distances();
         known.share(&mut connection.path_memory, told, connection.shown, connection.now);
         connection.take_known_path();
-        connection.path_memory.news = false; // what it was told just now is none
+        connection.path_memory.news = false; // what it was just told is no news
     }
 }

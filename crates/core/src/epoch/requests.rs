@@ -1,6 +1,6 @@
 //! What was asked, in the words of the protocols?
 //!
-//! Bills need no words, and none are kept for them; whoever wants to see them reads the capture once more.
+//! Bills need no words, so none are kept for them; to show the words, the capture is read once more.
 
 use tcpwhy_wire::Segment;
 
@@ -9,7 +9,7 @@ use crate::epoch::listening::Listening;
 use crate::epoch::options::Options;
 use crate::flow::hash::Keys;
 
-/// Reads questions from the payload of all connections.
+/// Reads requests from the payload of all connections.
 #[derive(Clone, Debug)]
 pub struct Requests {
     keys: Keys,
@@ -22,7 +22,8 @@ impl Requests {
         Self { keys: Keys::new(seed), listening: Listening::keeping_words(Options::default().memory) }
     }
 
-    /// The questions in a segment, with as much of its payload as was captured, and in those that waited for it.
+    /// The requests in a segment, from as much of its payload as was captured, and in segments that
+    /// waited for it.
     pub fn on_segment(&mut self, segment: &Segment, captured: &[u8]) -> Vec<Asked> {
         let ends = self.keys.mix(segment.src, segment.dst).ends;
         self.listening.on_segment(ends, segment, captured);

@@ -1,11 +1,12 @@
-//! Which end of a connection is the client, where the capture may start later than the connection?
+//! Which end of a connection is the client, if the capture may start later than the connection?
 
 use tcpwhy_wire::{Endpoint, Segment};
 
 use crate::flow::ports::rank;
 
-/// Client and server: who sent the SYN; else who is known to accept connections, then who has a service's port is the server; then who
-/// is heard second, and where nothing was said yet, who has the lower port.
+/// Client and server. The client sent the SYN; without one, the server is the end known to accept
+/// connections, or else the one with a service's port, or else the end that sends data second, or the
+/// lower port if there is no data yet.
 pub(super) fn roles(first: &Segment, accepts: impl Fn(Endpoint, Endpoint) -> bool) -> [Endpoint; 2] {
     let ends = [first.src, first.dst];
     let turned = [first.dst, first.src];
@@ -19,7 +20,7 @@ pub(super) fn roles(first: &Segment, accepts: impl Fn(Endpoint, Endpoint) -> boo
     let from_client = match (accept, serve) {
         ([from, to], _) if from != to => to,
         (_, [from, to]) if from != to => to > from,
-        // Neither port says anything: who is heard first hardly ever answers.
+        // Neither port says anything: the first data heard is hardly ever a reply.
         (_, [0 | 1, _]) if first.payload_len > 0 => true,
         _ if first.src.port == first.dst.port => first.payload_len > 0,
         _ => first.src.port > first.dst.port,

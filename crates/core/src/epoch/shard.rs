@@ -1,8 +1,9 @@
 //! One part of the connections: which of them does each segment belong to?
 //!
-//! All connections between two hosts are in one shard, because they share what they learn about the path. Shards know
-//! nothing of each other; what concerns all of them is settled between epochs, see [`crate::epoch::coordinator`], so that the
-//! number of shards changes nothing in the report, and the order in which pairs of hosts are worked on neither.
+//! All connections between two hosts are in one shard, because they share what they learn about the
+//! path. Shards know nothing of each other; what concerns all of them is settled between epochs, see
+//! [`crate::epoch::coordinator`]. So neither the number of shards nor the order in which pairs of hosts
+//! are worked on changes anything in the report.
 
 mod group;
 mod held;
@@ -38,27 +39,28 @@ use crate::words::limits::SERVERS_MAX;
 use crate::words::mark::Mark;
 use crate::words::report;
 
-/// How long the table remembers a finished connection, so that its last stragglers do not look like a new one.
+/// How long a finished connection is remembered, so that its last stragglers do not look like a new
+/// one.
 const LINGER: Duration = Duration::from_secs(5);
-/// A SYN so long after its refusal is no copy of the one that was refused: Windows sends it twice more, half a second apart, with the same
-/// sequence number.
+/// A SYN this long after its refusal is no duplicate of the refused one: Windows retries twice, half a
+/// second apart, with the same sequence number.
 const TRIES_AGAIN: Duration = Duration::from_millis(100);
-/// A connection that is silent for longer is over: keep-alive probes come every two hours by default (RFC 9293, 3.8.4),
-/// and whoever does without them cannot know either whether the peer is still there.
+/// A connection that is silent for longer is over: keep-alive probes come every two hours by default
+/// (RFC 9293, 3.8.4), and without them an end cannot know either whether its peer is still there.
 const IDLE_MAX: Duration = Duration::from_secs(3 * 3600);
-/// How often all connections are looked at for idle ones.
+/// How often all connections are checked for idle ones.
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
 /// In the table, slots from here on are those of finished connections.
 const FINISHED: Slot = 1 << 31;
 
-/// What the place of a finished connection takes.
+/// The size of a finished connection's place.
 const FINISHED_BYTES: usize = size_of::<Finished>();
 
 /// What is remembered of a finished connection.
 #[derive(Clone, Debug)]
 struct Finished {
     ends: BothEnds,
-    /// First payload byte of each end.
+    /// Sequence number of each end's first payload byte.
     first: [Option<Seq>; 2],
     hash: u32,
     /// The capture's clock, which does not run back, when it finished.
@@ -73,7 +75,7 @@ struct Finished {
 }
 
 impl Finished {
-    /// Whether this segment starts another connection between the same ends.
+    /// Whether this segment starts a new connection between the same ends.
     fn is_other_incarnation(&self, segment: &Segment, clock: Instant) -> bool {
         let from = if segment.src == self.ends.end(CLIENT) { CLIENT } else { SERVER };
         let new = segment.flags.syn() && !segment.flags.ack();
@@ -92,17 +94,17 @@ struct Lingering {
     generation: u64,
 }
 
-/// Takes the segments of its connections in order of capture.
+/// Takes the segments of its connections in capture order.
 #[derive(Clone)]
 pub struct Shard {
     table: Table,
     connections: Slab<Connection>,
-    /// Bytes that these take besides their own.
+    /// Their heap bytes.
     heap: usize,
     finished: Slab<Finished>,
     /// When and in which epoch connections finished that are to be forgotten.
     lingering: VecDeque<Lingering>,
-    /// Epochs so far, and how many finished in the present one.
+    /// The number of epochs so far, and of connections that finished in the present one.
     epoch: u32,
     finished_now: usize,
     pub(crate) ledger: Ledger,
@@ -111,7 +113,7 @@ pub struct Shard {
     /// Connections begun in this epoch: first packet and place.
     opened: Vec<(u64, Slot)>,
     earliest: Earliest,
-    /// The same of earlier epochs whose connections have no number yet, and how many they are.
+    /// The same for earlier epochs whose connections have no number yet, and how many these are.
     unnumbered: VecDeque<Vec<(u64, Slot)>>,
     unnumbered_count: usize,
     pub(crate) listed: ListedConnections,
@@ -119,16 +121,17 @@ pub struct Shard {
     asked: Asked,
     generation: u64,
     groups: Groups,
-    /// The memory of these.
+    /// Their memory.
     spare: Spare,
     /// Connections that were fetched in this epoch.
     fetched: Marks,
-    /// Only the order in which connections begin tells which of them gets a ladder.
+    /// Segments are taken in capture order, since only the order in which connections begin tells which
+    /// of them gets a ladder.
     in_order: bool,
     plain: bool,
     /// Usual segments take the general path as well, on a copy.
     checked: bool,
-    /// Servers with findings in this shard, of which others may have the same ones.
+    /// Servers with findings in this shard; other shards may have the same ones.
     pub(crate) servers_max: usize,
     shards: usize,
     pub(crate) handed_over: Vec<Service>,
@@ -169,7 +172,7 @@ impl Shard {
         }
     }
 
-    /// Takes the next segment, in order of capture, with the marks of the messages that begin in it.
+    /// Takes the next segment, in capture order, with the marks of the messages that begin in it.
     #[inline]
     pub fn take(&mut self, arrival: Arrival, segment: &Segment, marks: &[Mark]) {
         if self.in_order {
@@ -182,7 +185,7 @@ impl Shard {
         }
     }
 
-    /// The same of a usual one.
+    /// The same for a usual one.
     #[inline]
     pub(crate) fn take_usual(&mut self, arrival: Arrival, usual: &Usual<'_>, marks: &[Mark]) {
         if self.in_order {
@@ -195,8 +198,9 @@ impl Shard {
         }
     }
 
-    /// Takes a segment that is usual for its connection, which is in this slot. Returns whether it is: if not, nothing has
-    /// changed. Neither the second sighting of a packet nor one behind a long silence is usual.
+    /// Takes a segment that is usual for its connection, which is in this slot. Returns whether it is;
+    /// if not, nothing has changed. Neither a duplicate in the capture nor a segment after a long
+    /// silence is usual.
     #[inline]
     fn on_usual(&mut self, packed: &Packed, marks: &[Mark], slot: Slot) -> bool {
         if !packed.is_usual() {
@@ -207,7 +211,7 @@ impl Shard {
             return false;
         }
         let Some(from) = connection.ends.packed().and_then(|ends| packed.sender(ends)) else { return false };
-        // Not before it is known that the packet was not seen before.
+        // Not before it is known that the packet is no duplicate.
         if packed.payload_len > 0 && connection.wants_news(packed.at, from) {
             return false;
         }
@@ -270,7 +274,8 @@ impl Shard {
         }
     }
 
-    /// The open connection that a segment belongs to, and which of its ends sent it; begins one where there is none.
+    /// The open connection that a segment belongs to, and which of its ends sent it; begins one if
+    /// there is none.
     #[inline]
     fn find(&mut self, hash: u32, segment: &Segment, clock: Instant) -> Option<(Slot, usize)> {
         let (connections, finished) = (&self.connections, &self.finished);
@@ -333,11 +338,11 @@ impl Shard {
 
     fn begin(&mut self, hash: u32, segment: &Segment) -> Option<(Slot, usize)> {
         if segment.flags.rst() && segment.payload_len == 0 {
-            return None; // the answer to a connection that the capture does not have
+            return None; // the answer to a connection that is not in the capture
         }
         let accepts = |client: Endpoint, server: Endpoint| self.path_memories.accepts(client, server);
         let ends = roles(segment, accepts);
-        // In which order those of this epoch began is not known yet.
+        // The order in which connections of this epoch began is not known yet.
         let before = self.unnumbered_count as u64;
         let numbers = self.ledger.listed_next(before, segment.packet);
         let unlisted = if self.earliest.may_get(numbers, segment.packet) { 0 } else { UNLISTED };
@@ -358,7 +363,7 @@ impl Shard {
         Some((slot, if segment.src == ends[CLIENT] { CLIENT } else { SERVER }))
     }
 
-    /// A connection has said its last word: its bill is closed, and little of it is kept for a while.
+    /// Closes the bill of a finished connection, of which little is kept for a while.
     fn finish_one(&mut self, slot: Slot, hash: u32, clock: Instant) {
         let connection = self.connections.get(slot);
         let (reset, duplicates) = (connection.closed, connection.duplicates);
@@ -382,14 +387,14 @@ impl Shard {
         self.lingering.push_back(Lingering { clock, epoch: self.epoch, place, generation });
     }
 
-    /// Closes a connection and takes it off the table.
+    /// Closes a connection and removes it from the table.
     fn take_off(&mut self, slot: Slot) {
         let [a, b] = self.connections.get(slot).ends.get();
         self.end(slot);
         self.table.remove(self.table.hash(a, b), slot);
     }
 
-    /// Closes what a connection has under way and gives its place up. Returns where it is listed.
+    /// Closes what a connection has under way and frees its place. Returns where it is listed.
     fn end(&mut self, slot: Slot) -> Option<usize> {
         let connection = self.connections.get_mut(slot);
         connection.close(None, &mut self.ledger);
@@ -448,7 +453,7 @@ impl Shard {
         Some(self.listed.put(connection, shown_until))
     }
 
-    /// What the coordinator has to know at the end of an epoch.
+    /// Ends an epoch. Returns what the coordinator has to know.
     pub fn end_epoch(&mut self) -> Roll {
         self.spare.give_back();
         let mut groups = std::mem::replace(&mut self.groups, Groups::none());
@@ -457,11 +462,11 @@ impl Shard {
         roll
     }
 
-    /// As [`end_epoch`](Self::end_epoch), where somebody else has gathered the epoch's segments.
+    /// As [`end_epoch`](Self::end_epoch), with segments gathered elsewhere.
     pub fn end_epoch_with(&mut self, groups: &mut Groups) -> Roll {
         self.fetched.clear();
         groups.work_off(|group| self.on_group(group));
-        self.opened.sort_unstable_by_key(|&(packet, _)| packet); // no other begins with the same one
+        self.opened.sort_unstable_by_key(|&(packet, _)| packet); // no two begin with the same packet
         let mut ages = Vec::new();
         if self.asked.ages {
             let live = |slot| Some(self.connections.get(slot)).filter(|connection| connection.id != 0);
@@ -493,8 +498,8 @@ impl Shard {
         roll
     }
 
-    /// Takes what was settled about the earliest epoch that it is still to hear of: numbers for the connections begun
-    /// then, and whom to give up.
+    /// Takes the orders about the earliest epoch that has none yet: numbers for the connections begun
+    /// then, and which ones to give up.
     pub fn take_orders(&mut self, orders: &Orders) {
         let opened = self.unnumbered.pop_front().unwrap_or_default();
         self.unnumbered_count -= opened.len();
@@ -519,7 +524,8 @@ impl Shard {
         self.ledger.begin_orders(orders.listed_enough, orders.lists_bytes);
         self.ledger.packet = orders.packet;
         self.asked = orders.asked;
-        // At the end two orders follow each other: nobody has taken what was handed over behind the first.
+        // At the end, two orders follow each other: what was handed over after the first has not been
+        // taken.
         self.ledger.services.take(std::mem::take(&mut self.handed_over));
         self.ledger.services.give_up(&orders.given_up);
         self.servers_max = orders.servers_max / self.shards;
@@ -536,8 +542,9 @@ impl Shard {
         self.give_back();
     }
 
-    /// Forgets connections that finished a while ago: whatever comes between their ends from now on comes too late to belong to
-    /// them, so that it does not matter when they are forgotten. And those before an epoch, where there are too many.
+    /// Forgets connections that finished a while ago. Later segments between their ends come too late
+    /// to belong to them, so it does not matter when they are forgotten. If there are too many, also
+    /// forgets those before an epoch.
     fn forget(&mut self, orders: &Orders) {
         while let Some(&Lingering { clock, epoch, place, generation }) = self.lingering.front() {
             let due = orders.now - clock >= LINGER + LATE;
@@ -558,7 +565,7 @@ impl Shard {
         }
     }
 
-    /// Looks for connections that have been idle for too long.
+    /// Ends connections that have been idle for too long.
     fn sweep(&mut self, orders: &Orders) {
         if orders.now - self.swept_at < SWEEP_EVERY {
             return;
@@ -577,7 +584,7 @@ impl Shard {
         }
     }
 
-    /// Closes the connections that spoke longest ago.
+    /// Closes the connections that have been silent longest.
     #[cold]
     fn evict(&mut self, youngest: (Instant, u64), packet: u64) {
         for slot in self.connections.slots() {

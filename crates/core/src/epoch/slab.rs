@@ -1,4 +1,4 @@
-//! Where is what is kept of each connection, in places that are used again?
+//! Where is the state of each connection kept, in places that are reused?
 
 /// A place in the slab, or a mark that there is none.
 pub(crate) type Slot = u32;
@@ -25,7 +25,7 @@ impl Marks {
     }
 }
 
-/// Items in places that are used again, in pieces that never move.
+/// Items in reusable places, in chunks that never move.
 #[derive(Clone, Debug)]
 pub(crate) struct Slab<T> {
     chunks: Vec<Vec<T>>,
@@ -35,7 +35,7 @@ pub(crate) struct Slab<T> {
 
 const CHUNK_BITS: u32 = 7;
 const CHUNK: usize = 1 << CHUNK_BITS;
-/// So many places are kept whatever is in them.
+/// This many places are kept whether they are used or not.
 const SPARSE_MIN: usize = 8 * CHUNK;
 
 impl<T> Slab<T> {
@@ -62,14 +62,14 @@ impl<T> Slab<T> {
         ((chunk << CHUNK_BITS) + self.chunks[chunk].len() - 1) as Slot
     }
 
-    /// A place that was given up, with what is still there, to be used again.
+    /// A freed place to reuse, with the item that is still there.
     pub(crate) fn reuse(&mut self) -> Option<(Slot, &mut T)> {
         let slot = self.free.pop()?;
         self.len += 1;
         Some((slot, self.get_mut(slot)))
     }
 
-    /// Gives a place up. The item stays until the place is used again.
+    /// Frees a place. The item stays until the place is reused.
     pub(crate) fn release(&mut self, slot: Slot) {
         self.len -= 1;
         self.free.push(slot);
@@ -80,7 +80,7 @@ impl<T> Slab<T> {
         &self.chunks[(slot >> CHUNK_BITS) as usize][slot as usize & (CHUNK - 1)]
     }
 
-    /// The same, where this place has not been given back.
+    /// The same if this place has not been given back.
     pub(crate) fn known_mut(&mut self, slot: Slot) -> Option<&mut T> {
         if slot < self.slots().end { Some(self.get_mut(slot)) } else { None }
     }
@@ -90,18 +90,19 @@ impl<T> Slab<T> {
         &mut self.chunks[(slot >> CHUNK_BITS) as usize][slot as usize & (CHUNK - 1)]
     }
 
-    /// Places that there is memory for.
+    /// Places that memory is allocated for.
     pub(crate) fn places(&self) -> usize {
         self.chunks.len() * CHUNK
     }
 
-    /// Whether more than a quarter of its places are given up, and worth giving back: what is given up at once where there are too many
-    /// is less.
+    /// Whether more than a quarter of its places are free, and worth giving back. What eviction frees
+    /// at once is less.
     pub(crate) fn is_sparse(&self) -> bool {
         self.slots().len() > SPARSE_MIN && self.slots().len() / 4 * 3 > self.len
     }
 
-    /// Moves what is used to the front and gives back the memory behind it; `moved` is told of each move, from where to where.
+    /// Moves used items to the front and frees the memory after them; `moved` is told of each move,
+    /// from where to where.
     #[cold]
     pub(crate) fn compact(&mut self, is_used: impl Fn(&T) -> bool, mut moved: impl FnMut(&T, Slot, Slot)) {
         let (mut to, mut end) = (0, self.slots().end);
@@ -125,7 +126,7 @@ impl<T> Slab<T> {
         debug_assert_eq!(end as usize, self.len, "what is used is in front");
     }
 
-    /// The item before this place, behind which nothing is used.
+    /// Takes the item before this place, after which nothing is used.
     fn take_last(&mut self, end: Slot) -> T {
         self.cut(end);
         let last = self.chunks.last_mut().and_then(Vec::pop);
@@ -136,7 +137,7 @@ impl<T> Slab<T> {
         last
     }
 
-    /// Drops what is in this place and behind it.
+    /// Drops the items in this place and after it.
     fn cut(&mut self, end: Slot) {
         self.chunks.truncate((end as usize).div_ceil(CHUNK));
         if let Some(last) = self.chunks.last_mut() {
@@ -144,7 +145,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// All places, those given up included.
+    /// All places, including free ones.
     pub(crate) fn slots(&self) -> std::ops::Range<Slot> {
         0..self.chunks.last().map_or(0, |last| ((self.chunks.len() - 1) * CHUNK + last.len()) as Slot)
     }
@@ -154,7 +155,8 @@ impl<T> Slab<T> {
 mod tests {
     use super::*;
 
-    /// Where a few are left of many, they are found where it says that they are now, and the rest is given back.
+    /// When only a few of many items are left, they are found at the places reported, and the rest is
+    /// freed.
     #[test]
     fn what_is_left_moves_together() {
         for stays in [1, 7, 127, 128, 129, 100_000] {

@@ -1,7 +1,8 @@
 //! Which connection do these two endpoints belong to?
 //!
-//! Each packet asks once. The table holds eight bytes for an entry, so that a look-up touches one cache line of its
-//! own and then the connection, which is needed anyway and which knows its ends. Both directions have the same hash.
+//! Each packet asks once. An entry takes eight bytes, so that a look-up touches one cache line of the
+//! table and then the connection, which is needed anyway and which knows its ends. Both directions have
+//! the same hash.
 
 use tcpwhy_wire::Endpoint;
 
@@ -34,7 +35,7 @@ impl Table {
         Self { entries, shift: 32 - LEN_MIN.ilog2(), len: 0, keys: Keys::new(seed) }
     }
 
-    /// Bytes that it takes.
+    /// Its size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
     }
@@ -45,7 +46,7 @@ impl Table {
         self.keys.mix(a, b).hash()
     }
 
-    /// The slot with this hash that `is_it` recognises.
+    /// The slot with this hash that `is_it` accepts.
     #[inline]
     pub(crate) fn find(&self, hash: u32, mut is_it: impl FnMut(Slot) -> bool) -> Option<Slot> {
         let mask = self.entries.len() - 1;
@@ -62,7 +63,7 @@ impl Table {
         }
     }
 
-    /// Has the place fetched where a hash is looked for first.
+    /// Prefetches the place where a hash is looked for first.
     #[inline]
     pub(crate) fn fetch(&self, hash: u32) {
         tcpwhy_ahead::fetch(&self.entries[(hash >> self.shift) as usize]);
@@ -76,7 +77,7 @@ impl Table {
         self.put(Entry { hash, slot });
     }
 
-    /// Puts another slot in the place of one.
+    /// Replaces one slot by another.
     pub(crate) fn replace(&mut self, hash: u32, slot: Slot, by: Slot) {
         if let Some(i) = self.place(hash, slot) {
             self.entries[i].slot = by;
@@ -86,7 +87,7 @@ impl Table {
     pub(crate) fn remove(&mut self, hash: u32, slot: Slot) {
         let Some(mut hole) = self.place(hash, slot) else { return };
         self.len -= 1;
-        // Whatever would no longer be found across the hole moves into it.
+        // Entries that would no longer be found across the hole move into it.
         let mask = self.entries.len() - 1;
         let mut i = hole;
         loop {
@@ -125,7 +126,7 @@ impl Table {
         self.entries[i] = entry;
     }
 
-    /// Gives back what so few entries do not need.
+    /// Frees what so few entries do not need.
     #[cold]
     pub(crate) fn shrink(&mut self) {
         let len = (4 * self.len).next_power_of_two().max(LEN_MIN);
@@ -153,7 +154,8 @@ mod tests {
     use super::*;
     use crate::flow::hash::split_mix;
 
-    /// Against the standard library's map, over insertions, removals and look-ups in an order that collides.
+    /// Against the standard library's map, over insertions, removals and look-ups in an order that
+    /// collides.
     #[test]
     fn finds_what_is_there_and_nothing_else() {
         let mut table = Table::new(1);

@@ -5,7 +5,7 @@ use tcpwhy_wire::{Duration, Instant};
 use crate::words::cause::Side;
 use crate::words::report::{Kind, Pairing};
 
-/// A finished setup, exchange or one-way message, besides its account.
+/// A finished setup, exchange or one-way message, without its account.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Closed {
     pub connection: u64,
@@ -15,7 +15,8 @@ pub(crate) struct Closed {
     pub initiator: Side,
     pub by: Option<Pairing>,
     pub start: Instant,
-    /// How much of it passed while nothing else of its connection was billed; all of it where exchanges take turns.
+    /// How much of its time nothing else of its connection was billed for; all of it if exchanges take
+    /// turns.
     pub by_clock: Option<Duration>,
     pub awaited: Duration,
     pub client_idle: Duration,
@@ -26,7 +27,7 @@ pub(crate) struct Closed {
     pub round: Option<Duration>,
 }
 
-/// The place of a service, as long as nobody has given it up.
+/// The place of a service, until that is given up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ServiceKey {
     pub slot: u32,

@@ -1,4 +1,5 @@
-//! What do all the bills say together? Sums over the capture, findings by service, and the lists that were asked for.
+//! What do all the bills add up to? Sums over the capture, findings by service, and the lists that were
+//! asked for.
 
 use std::collections::BTreeSet;
 
@@ -18,15 +19,15 @@ use crate::words::ids::{UNLISTED, UNNUMBERED};
 use crate::words::report::{Exchange, Kind, Line, Report};
 use crate::words::steps::STEP;
 
-/// An exchange in a list: four lines take what two take with the packets that they cite.
+/// A listed exchange: four lines take the space of two with the packets that they cite.
 pub(crate) const LISTED: usize = size_of::<(u64, Exchange)>() + 4 * size_of::<Line>();
 
-/// So many connections at most are listed with their ladders.
+/// At most this many connections are listed with their ladders.
 pub const LADDERS_MAX: usize = 16;
 
-/// Where ladders of all connections are kept, those of so many packets.
+/// If all connections have ladders, these cover this many packets.
 pub const DRAWN_PACKETS: u64 = 1 << 17;
-/// What they take, about.
+/// Their approximate size in bytes.
 pub const DRAWN_BYTES: usize = DRAWN_PACKETS as usize * STEP;
 
 /// Which exchanges are listed one by one.
@@ -36,15 +37,16 @@ pub enum Listing {
     None,
     /// Those of one connection, with its packet ladder.
     Connection(u64),
-    /// Those of the connections that begin with these packets, with their ladders; 0 is none. Connections of other pairs of hosts
-    /// need not be there: what is said of these is the same.
+    /// Those of the connections that begin with these packets, with their ladders; 0 is none.
+    /// Connections of other pairs of hosts may be missing: the output for these is the same.
     Beginning([u64; LADDERS_MAX]),
     /// All, up to this many; the rest is counted in [`crate::words::report::Omitted`].
     UpTo(u64),
-    /// Of the whole capture so many at most, and the slower the likelier ([`crate::stands_for`]). Of the first 200,000 connections, or of
-    /// as many as the memory has room for.
+    /// At most this many of the whole capture, slow ones more likely ([`crate::stands_for`]). Only from
+    /// the first 200,000 connections, or as many as the memory has room for.
     Thinned(usize),
-    /// The same, with the ladders of all of them, as far as these lie among the first [`DRAWN_PACKETS`] packets.
+    /// The same, with the ladders of all connections, as far as these lie within the first
+    /// [`DRAWN_PACKETS`] packets.
     Drawn(usize),
 }
 
@@ -59,47 +61,49 @@ impl Listing {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ledger {
     listing: Listing,
-    /// Of so many connections at most, where lists are thinned.
+    /// From at most this many connections, if lists are thinned.
     thinned_of: u64,
     totals: Totals,
     elapsed: Duration,
     by_clock: Duration,
     kinds: [u64; Kind::COUNT],
     pub services: Services,
-    /// Exchanges that are listed, in the order in which they were closed, and those that will be if their connections get a number
-    /// that is.
+    /// Exchanges that are listed, in the order in which they were closed, and those that will be if
+    /// their connections get a listed number.
     exchanges: Vec<ListedExchange>,
     unnumbered_exchanges: Vec<ListedExchange>,
-    /// Exchanges kept of connections that have a number.
+    /// The number of exchanges kept of numbered connections.
     listed: u64,
-    /// What the lists of the one connection take that was asked for, and what they may.
+    /// The size of the lists of the one connection that was asked for, and its limit.
     lists_bytes: usize,
     lists_bytes_max: usize,
-    /// They were enough when the epoch began; during an epoch, what comes first may come last.
+    /// There were enough when the epoch began; during an epoch, what comes first may come last.
     listed_enough: bool,
-    /// What exchanges must pass, what all that are listed have passed, and how many pass what.
+    /// The level that exchanges must pass, the one that all listed exchanges have passed, and how many
+    /// pass each.
     level: u32,
     thinned: u32,
     kept: Kept,
-    /// The same of those whose connections have no number yet.
+    /// The same for exchanges whose connections have no number yet.
     waiting: Kept,
-    /// For a bill that is drawn up at once; nothing in between.
+    /// For a bill that is drawn up at once; empty in between.
     pub scratch: Account,
     /// For exchanges that begin.
     pub places: Places,
     connections: ByNumber<ConnectionTotals>,
-    /// Of those that have no number yet, by their first packets.
+    /// Those without a number yet, by their first packets.
     unnumbered: ByNumber<ConnectionTotals>,
     /// Numbers of the connections that were asked for by their first packets.
     chosen: Vec<u64>,
-    /// Connections that have their number, over all shards.
+    /// Connections numbered so far in all shards.
     numbered: u64,
-    /// The packet that is being worked on.
+    /// The packet being worked on.
     pub packet: u64,
 }
 
 impl Ledger {
-    /// The lists of the one connection that is asked for may take so many bytes, until it is said anew.
+    /// The lists of the one connection that is asked for may take so many bytes, until a new limit is
+    /// set.
     pub(crate) fn new(listing: Listing, thinned_of: u64, lists_bytes_max: usize) -> Self {
         Self {
             thinned_of,
@@ -129,7 +133,7 @@ impl Ledger {
         }
     }
 
-    /// Whether the next connection's segments are to be kept as a ladder, `opened` behind those that have a number.
+    /// Whether the next connection, `opened` after the numbered ones, is to have a ladder.
     pub(crate) fn wants_ladder(&self, opened: u64) -> bool {
         self.listing == Listing::Connection(self.numbered + opened + 1)
     }
@@ -139,7 +143,7 @@ impl Ledger {
         matches!(&self.listing, Listing::Beginning(packets) if packets.contains(&packet))
     }
 
-    /// Whether the connection that begins with this packet has a ladder, whichever it is.
+    /// Whether any connection that begins with this packet has a ladder.
     pub(crate) fn draws(&self, packet: u64) -> bool {
         self.draws_all() && packet <= DRAWN_PACKETS
     }
@@ -149,15 +153,15 @@ impl Ledger {
         matches!(self.listing, Listing::Drawn(_))
     }
 
-    /// The connection that began with this packet has its number.
+    /// Notes the number of the connection that began with this packet.
     pub(crate) fn name(&mut self, packet: u64, number: u64) {
         if self.is_chosen(packet) {
             self.chosen.push(number);
         }
     }
 
-    /// How many of the next numbers are listed, behind `opened` connections that have none yet: of a connection that begins with this
-    /// packet.
+    /// How many of the next numbers are listed, after `opened` connections that have none yet, for a
+    /// connection that begins with this packet.
     pub(crate) fn listed_next(&self, opened: u64, packet: u64) -> u64 {
         let most = match self.listing {
             Listing::Beginning(_) if self.is_chosen(packet) => u64::MAX,
@@ -180,8 +184,8 @@ impl Ledger {
         }
     }
 
-    /// From now on, and of what is listed so far, only what this level keeps, or a higher one that is known here: returned where it has
-    /// risen.
+    /// From now on, keeps only what this level keeps, or a higher level that is known here, which is
+    /// returned if it has risen. That includes what is listed so far.
     pub(crate) fn thin(&mut self, level: u32) -> Option<u32> {
         self.level = level.max(self.level);
         if self.level <= self.thinned {
@@ -194,12 +198,13 @@ impl Ledger {
         Some(self.level)
     }
 
-    /// How many are listed, for the level of all shards, and how many will be if their connections get numbers that are.
+    /// How many are listed, for the level of all shards, and how many will be if their connections get
+    /// listed numbers.
     pub(crate) fn kept(&self) -> [Kept; 2] {
         [self.kept, self.waiting]
     }
 
-    /// Connections get their numbers, by which `count` have one.
+    /// Numbers connections, of which `count` then have a number.
     pub(crate) fn number(&mut self, count: u64, number: impl Fn(u64) -> u64) {
         self.services.number(&number);
         for (connection, totals) in std::mem::take(&mut self.unnumbered) {
@@ -212,8 +217,8 @@ impl Ledger {
         self.numbered = count;
     }
 
-    /// Those of connections that got a number, and are listed, count as such. The others stay where they are, in memory that the next
-    /// epoch needs again.
+    /// Counts the exchanges of connections that got a listed number as listed. The others stay where
+    /// they are, in memory that the next epoch needs again.
     fn number_exchanges(&mut self, number: impl Fn(u64) -> u64) {
         let mut waiting = std::mem::take(&mut self.unnumbered_exchanges);
         let numbered = waiting.extract_if(.., |listed| {
@@ -235,7 +240,8 @@ impl Ledger {
         self.unnumbered_exchanges = waiting;
     }
 
-    /// One more is listed of a connection that has a number, which this level is the last one to keep.
+    /// Counts one more listed exchange of a numbered connection, which this level is the last one to
+    /// keep.
     fn count_kept(&mut self, level: u32) {
         if let Listing::Thinned(most) | Listing::Drawn(most) = self.listing {
             self.kept.add(level);
@@ -243,47 +249,49 @@ impl Ledger {
         }
     }
 
-    /// Whether a connection that is over may be shown, for its exchanges or in a finding: what a level leaves out, those behind it do
-    /// not bring back.
+    /// Whether a finished connection may be shown, for its exchanges or in a finding: later levels do
+    /// not bring back what one leaves out.
     pub(crate) fn may_show(&self, totals: &ConnectionTotals) -> bool {
         totals.shown_until() >= self.level
     }
 
-    /// What was kept of exchanges, once all connections have their numbers.
+    /// The exchanges kept, once all connections have their numbers.
     pub(crate) fn take_exchanges(&mut self) -> Vec<ListedExchange> {
         std::mem::take(&mut self.exchanges)
     }
 
-    /// Orders come. What they close was closed by a later packet than all that was listed when they were given, and whether that is
-    /// `enough` they say; of the epoch that has passed since there are later ones.
+    /// Takes orders. What they close was closed by a later packet than everything listed when they were
+    /// given, so they say whether that is `enough`; the epoch passed since then has later ones.
     pub(crate) fn begin_orders(&mut self, enough: bool, lists_bytes_max: usize) {
         self.listed_enough = enough;
         self.lists_bytes_max = lists_bytes_max;
     }
 
-    /// An epoch begins: what is closed from now on was closed by a later packet than all that is listed here.
+    /// Begins an epoch: what is closed from now on is closed by a later packet than everything listed
+    /// here.
     pub(crate) fn begin_epoch(&mut self) {
         self.listed_enough |= matches!(self.listing, Listing::UpTo(most) if self.listed >= most);
     }
 
-    /// Exchanges kept of connections that have a number.
+    /// The number of exchanges kept of numbered connections.
     pub(crate) fn listed(&self) -> u64 {
         self.listed
     }
 
-    /// What the lists of the one connection take.
+    /// The size of the lists of the one connection.
     pub(crate) fn lists_bytes(&self) -> usize {
         self.lists_bytes
     }
 
-    /// Whether there is room in the lists of the one connection for so many bytes more, which they take then.
+    /// Whether the lists of the one connection have room for so many more bytes, which are then taken.
     pub(crate) fn has_room(&mut self, bytes: usize) -> bool {
         let room = self.lists_bytes + bytes <= self.lists_bytes_max;
         self.lists_bytes += if room { bytes } else { 0 };
         room
     }
 
-    /// Whether there is room for the packet that is being worked on in its connection's ladder, where it takes so many bytes.
+    /// Whether its connection's ladder has room for the packet being worked on, which takes so many
+    /// bytes.
     pub(crate) fn has_room_for_rung(&mut self, bytes: usize) -> bool {
         match self.listing {
             Listing::Drawn(_) => self.packet <= DRAWN_PACKETS,
@@ -352,7 +360,7 @@ impl Ledger {
         }
     }
 
-    /// Keeps the exchange itself, where there is room for it.
+    /// Keeps the exchange itself, if there is room for it.
     #[cold]
     fn list(&mut self, closed: &Closed, bill: Bill<'_>) {
         if self.has_enough_of(closed.connection) {
@@ -415,7 +423,7 @@ impl Ledger {
         self.level = self.level.max(other.level);
     }
 
-    /// Fills in everything that the ledger knows. These servers were given up before.
+    /// Fills in everything that the ledger knows. These servers were given up earlier.
     pub(crate) fn finish(self, report: &mut Report, given_up: BTreeSet<Endpoint>) {
         report.elapsed = self.elapsed;
         report.by_clock = self.by_clock;

@@ -1,6 +1,7 @@
 //! Which connections and exchanges are shown one by one?
 //!
-//! Each shard keeps what may be wanted. What is, in the order of connections and of their bills, is known at the end.
+//! Each shard keeps candidates. Which of them are shown, in the order of connections and of their
+//! bills, is known at the end.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -13,8 +14,8 @@ use crate::tally::listed_exchange::ListedExchange;
 use crate::tally::thinning::Kept;
 use crate::words::report::{Connection, Finding, Kind, Report, Servers};
 
-/// Puts the lists into the report, with the earliest exchanges up to the limit. Connections beyond it have no number. There may be many
-/// of both, and large, so that each is moved once.
+/// Puts the lists into the report, with the earliest exchanges up to the limit. Connections beyond it
+/// have no number. There may be many of both, and large, so each is moved only once.
 pub(crate) fn put_into(
     report: &mut Report,
     shards: Vec<ListedConnections>,
@@ -32,7 +33,8 @@ pub(crate) fn put_into(
         }
         Listing::None | Listing::Connection(_) | Listing::Beginning(_) => {}
     }
-    // Those of a connection stay in the order in which they were closed, but for its setup, which may be billed late.
+    // A connection's exchanges stay in the order in which they were closed, except its setup, which may
+    // be billed late.
     let places = exchanges.iter().enumerate();
     let places = places.map(|(at, listed)| (listed.connection, listed.exchange.kind != Kind::Setup, at));
     let mut order: Vec<(u64, bool, usize)> = places.collect();
@@ -40,7 +42,8 @@ pub(crate) fn put_into(
     let order: Vec<(u64, usize)> = order.into_iter().map(|(number, _, at)| (number, at)).collect();
     let (connections, counted): (Vec<_>, Vec<_>) =
         shards.into_iter().map(|shard| (shard.shown, shard.counted)).unzip();
-    // They are looked at as they lie in memory: by their numbers, each would be waited for. What is beyond the limit has none.
+    // They are visited in memory order: in the order of their numbers, each would be a cache miss.
+    // Those beyond the limit have no number.
     let shown = || connections.iter().flatten().filter(|connection| connection.id != 0);
     let mut places = in_order(&connections);
     let billed = shown().map(|connection| connection.billed);
@@ -78,7 +81,7 @@ struct Place {
     at: usize,
 }
 
-/// By their numbers.
+/// Sorted by number.
 fn in_order(shards: &[Vec<Connection>]) -> Vec<Place> {
     let mut places = Vec::with_capacity(shards.iter().map(Vec::len).sum());
     for (shard, connections) in shards.iter().enumerate() {
@@ -89,8 +92,8 @@ fn in_order(shards: &[Vec<Connection>]) -> Vec<Place> {
     places
 }
 
-/// Of lists that were thinned, those of which nothing is shown, no exchange, not as the worst of a finding and not as one of the most
-/// expensive.
+/// Drops connections of a thinned list that show nothing: no exchange, not the worst of a finding, and
+/// not among the most expensive.
 fn leave_out<'a>(
     places: &mut Vec<Place>,
     connections: impl Iterator<Item = &'a Connection>,
@@ -124,7 +127,7 @@ fn clients(findings: &[Finding], asked: impl Iterator<Item = (u128, Endpoint)>) 
     hosts.into_iter().map(|(server, hosts)| (server, hosts.len() as u64)).collect()
 }
 
-/// From these places.
+/// Takes the connections from these places.
 fn taken(places: &[Place], shards: Vec<Vec<Connection>>) -> Vec<Connection> {
     let some = |connections: Vec<Connection>| connections.into_iter().map(Some).collect();
     let mut shards: Vec<Vec<Option<Connection>>> = shards.into_iter().map(some).collect();
@@ -133,7 +136,7 @@ fn taken(places: &[Place], shards: Vec<Vec<Connection>>) -> Vec<Connection> {
     all
 }
 
-/// Of bills that the same packet closed, those of the connection that began first.
+/// Of bills closed by the same packet, keeps those of the connection that began first.
 fn keep_earliest(exchanges: &mut Vec<ListedExchange>, most: usize) {
     if exchanges.len() <= most {
         return;
@@ -145,7 +148,8 @@ fn keep_earliest(exchanges: &mut Vec<ListedExchange>, most: usize) {
     exchanges.retain(|listed| closed(listed) <= last);
 }
 
-/// Keeps what the first level keeps, from this one on, that leaves no more than `most`, and returns it.
+/// Keeps what the first level, from this one on, that leaves no more than `most` keeps, and returns
+/// that level.
 fn thin(exchanges: &mut Vec<ListedExchange>, from: u32, most: usize) -> u32 {
     let mut kept = Kept::default();
     for listed in &*exchanges {

@@ -1,7 +1,8 @@
-//! Which connections that are over may be shown at the end?
+//! Which finished connections may be shown at the end?
 //!
-//! Of a list that is thinned most are not, and what is kept of one takes half a kilobyte. As soon as a connection ends it is known of nearly
-//! all that neither an exchange nor a finding will show it, nor what it cost; of these, only what counts is kept.
+//! In a thinned list most are not, and one takes half a kilobyte. As soon as a connection ends it is
+//! known for nearly all that neither an exchange, nor a finding, nor its cost will show it; of these,
+//! only the counts are kept.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -13,7 +14,7 @@ use crate::tally::ledger::LADDERS_MAX;
 use crate::words::ids::UNNUMBERED;
 use crate::words::report::Connection;
 
-/// Connections that stay in a thinned list for what they took: more than can be drawn.
+/// Connections that stay in a thinned list for their cost: more than can be drawn.
 pub(crate) const EXPENSIVE: usize = 4 * LADDERS_MAX;
 
 /// A connection that is not shown.
@@ -33,7 +34,7 @@ impl LeftOut {
     }
 }
 
-/// What counts of connections that have their number and are not shown.
+/// Counts for connections that have their number and are not shown.
 #[derive(Clone, Debug)]
 pub(crate) struct Counted {
     pub connections: u64,
@@ -51,10 +52,10 @@ impl Counted {
     }
 }
 
-/// Why a connection stays: large as it is, it is not looked at each time.
+/// Why a connection stays; kept apart, since the connection itself is large.
 #[derive(Clone, Copy, Debug)]
 struct Worth {
-    /// The last level of thinning that leaves something of it to be shown.
+    /// The last level of thinning that leaves something of it to show.
     until: u32,
     cost: Duration,
 }
@@ -67,15 +68,15 @@ pub(crate) struct ListedConnections {
     worth: Vec<Worth>,
     /// How many of them have their number.
     shown_numbered: usize,
-    /// Those that are not shown, as long as they have no number.
+    /// Those that are not shown and have no number yet.
     left_out: Vec<LeftOut>,
     pub counted: Counted,
-    /// What the most expensive ones cost that have a number.
+    /// The costs of the most expensive numbered ones.
     costs: BinaryHeap<Reverse<Duration>>,
 }
 
 impl ListedConnections {
-    /// `seed` is what hosts are mixed with.
+    /// `seed` is the key that hosts are hashed with.
     pub(crate) fn new(seed: u64) -> Self {
         let asked = HashSet::with_hasher(Keys::new(seed));
         Self {
@@ -88,20 +89,21 @@ impl ListedConnections {
         }
     }
 
-    /// Whether one that comes to this may be among the most expensive ones: what may get no number does not count against it.
+    /// Whether a connection of this cost may be among the most expensive ones; those that may get no
+    /// number do not count against it.
     pub(crate) fn is_expensive(&self, cost: Duration) -> bool {
         self.costs.len() < EXPENSIVE || self.costs.peek().is_some_and(|least| cost >= least.0)
     }
 
-    /// Returns its place.
+    /// Adds a connection. Returns its place.
     pub(crate) fn put(&mut self, connection: Connection, shown_until: u32) -> usize {
         self.worth.push(Worth { until: shown_until, cost: connection.cost() });
         self.shown.push(connection);
         self.shown.len() - 1
     }
 
-    /// Leaves out those that have their number and that nothing shows from this level on. Returns where each of the others is now, by its
-    /// place before.
+    /// Drops numbered connections that show nothing from this level on. Returns where each of the
+    /// others is now, by its earlier place.
     #[cold]
     pub(crate) fn thin(&mut self, level: u32) -> Vec<Option<usize>> {
         let numbered = self.shown_numbered;
@@ -135,7 +137,7 @@ impl ListedConnections {
         self.shown.get_mut(place)
     }
 
-    /// Connections get their numbers. One that turns out to be beyond the limit has 0.
+    /// Numbers connections. One that proves to be beyond the limit gets 0.
     pub(crate) fn number(&mut self, number: impl Fn(u64) -> u64, lists: impl Fn(u64) -> bool) {
         let number = |id| Some(number(id)).filter(|id| id & UNNUMBERED != 0 || lists(*id)).unwrap_or(0);
         let has_number = |id: u64| id & UNNUMBERED == 0;
@@ -162,7 +164,7 @@ impl ListedConnections {
         });
     }
 
-    /// Bytes that are reserved and not used.
+    /// Bytes that are reserved but unused.
     pub(crate) fn spare_bytes(&self) -> usize {
         (self.shown.capacity() - self.shown.len()) * size_of::<Connection>()
             + (self.worth.capacity() - self.worth.len()) * size_of::<Worth>()

@@ -1,16 +1,16 @@
-//! What is kept of an exchange until the report says which are shown?
+//! What is kept of an exchange until the report decides which are shown?
 
 use crate::bill::compact::CompactBill;
 use crate::tally::thinning;
 use crate::words::report::Exchange;
 
-/// An exchange that may be shown, as long as it is not known whether it is.
+/// An exchange that may be shown.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ListedExchange {
     pub connection: u64,
     /// The packet that closed it.
     pub packet: u64,
-    /// But for its bill.
+    /// Without its bill.
     pub exchange: Exchange,
     pub bill: CompactBill,
 }

@@ -1,4 +1,4 @@
-//! What do finished bills come to together: by cause, by server, and one by one as far as they are listed?
+//! What do finished bills add up to: by cause, by server, and one by one if they are listed?
 
 pub(crate) mod closed;
 pub(crate) mod ledger;

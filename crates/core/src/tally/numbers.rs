@@ -1,15 +1,16 @@
-//! How is what a connection has come to found by its number, at the end of each exchange?
+//! How are a connection's totals found by its number, at the end of each exchange?
 //!
-//! Numbers are given out by this program, one after the other, so that a hash need not defend itself: the product with an odd number
-//! has each low bit of the next numbers differ (Knuth, The Art of Computer Programming 3, 6.4).
+//! This program gives out the numbers, one after the other, so that a hash needs no defence: in the
+//! product with an odd number, each low bit differs between successive numbers (Knuth, The Art of
+//! Computer Programming 3, 6.4).
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// By a connection's number. Whoever walks over it does to each what depends on nothing else.
+/// By a connection's number. Code that iterates over it must not depend on the order.
 pub(crate) type ByNumber<T> = HashMap<u64, T, BuildHasherDefault<NumberHasher>>;
 
-/// Of a single number.
+/// The hash of a single number.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NumberHasher(u64);
 

@@ -1,7 +1,8 @@
 //! What was found at each server?
 //!
-//! A capture of a crawler, or one that somebody made up, has a server in every other packet: only those that cost most keep
-//! findings of their own, the others share them. Which ones is settled between epochs for all shards together.
+//! A capture of a crawler, or a forged one, has a server in every other packet: only those that cost most
+//! keep findings of their own, the others share theirs. Which ones is settled between epochs for all shards
+//! together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +16,14 @@ use crate::words::cause::{Cause, Side};
 use crate::words::ids::UNNUMBERED;
 use crate::words::report::{Confidence, Detail, Finding, Kind, Servers, SlowHits};
 
-/// A cause is found in an exchange when it took this much of it, or a twentieth.
+/// A cause is found in an exchange if it took at least this much of it, or a twentieth.
 const HIT_MIN: Duration = Duration::from_millis(1);
 const HIT_SHARE: i64 = 20;
-/// First hits whose packets are cited in a finding.
+/// The number of first hits whose packets a finding cites.
 const EVIDENCE_HITS: usize = 3;
 const EVIDENCE_MAX: usize = 12;
 
-/// A hit in the order of capture: its first packet, and its number in the connection.
+/// A hit in capture order: its first packet, and its number in the connection.
 type Hit = (u64, u64);
 
 /// One cause at one service.
@@ -34,10 +35,10 @@ pub(crate) struct Found {
     ns: Duration,
     by_confidence: [Duration; 3],
     spread: Spread,
-    /// What the exchanges that have it took, together.
+    /// The total time of the exchanges that have it.
     elapsed: Duration,
     kinds: [bool; Kind::COUNT],
-    /// Of the hits that began first: what shows them.
+    /// The hits that began first, with the packets that show them.
     first: Vec<(Hit, Vec<u64>)>,
     worst_ns: Duration,
     worst: (u64, u64),
@@ -51,7 +52,7 @@ pub(crate) struct Service {
     endpoint: Endpoint,
     /// Tells it from others in the same place.
     generation: u32,
-    /// Of all its exchanges together.
+    /// The total of all its exchanges.
     elapsed: Duration,
     kinds: [u64; Kind::COUNT],
     elapsed_by_kind: [Duration; Kind::COUNT],
@@ -63,11 +64,11 @@ pub(crate) struct Service {
 /// Causes times sides.
 const PLACES: usize = Cause::COUNT * 4;
 
-/// Here is what all those have in common that have no place of their own.
+/// The slot shared by all servers without a place of their own.
 const OTHERS: u32 = 0;
-/// More servers than these are too many to be looked at one by one ...
+/// More servers than this are too many to look at one by one ...
 const SHOWN_ALL: usize = 16;
-/// ... unless one of them takes this part of the time: less is not what makes a service slow.
+/// ... unless one takes this part of the time: less does not make a service slow.
 const SHOWN_SHARE: i64 = 20;
 
 /// The services of a shard.
@@ -76,14 +77,14 @@ pub(crate) struct Services {
     slots: Vec<Service>,
     free: Vec<u32>,
     slot_of: BTreeMap<Endpoint, u32>,
-    /// The slot that was asked for last: connections between the same hosts come one behind the other.
+    /// The slot last used: connections between the same hosts follow each other.
     last: u32,
-    /// Those that have got a place since they were asked for.
+    /// Servers that have got a place since these were last taken.
     begun: Vec<Endpoint>,
     generation: u32,
     /// Findings whose worst hit is in a connection without a number: service, and place there.
     unnumbered: Vec<(u32, u8)>,
-    /// All that was added up.
+    /// Everything that was added up.
     pub(crate) tallied: Tallied,
 }
 
@@ -102,7 +103,7 @@ impl Services {
         }
     }
 
-    /// Where the bills of this server are collected. `known` is what it was told before.
+    /// Where the bills of this server are collected. `known` is the earlier answer.
     pub(crate) fn key(&mut self, endpoint: Endpoint, known: Option<ServiceKey>) -> ServiceKey {
         match known {
             Some(key) if self.slots[key.slot as usize].generation == key.generation => key,
@@ -140,7 +141,8 @@ impl Services {
         slot
     }
 
-    /// Takes a finished setup, exchange or one-way message. Returns whether it is the most expensive one so far of a finding.
+    /// Takes a finished setup, exchange or one-way message. Returns whether it is the most expensive of a
+    /// finding so far.
     pub(crate) fn close(&mut self, closed: &Closed, bill: impl Told) -> bool {
         let elapsed = bill.total();
         let mut is_worst = false;
@@ -166,7 +168,7 @@ impl Services {
         is_worst
     }
 
-    /// Connections get their numbers.
+    /// Numbers connections.
     pub(crate) fn number(&mut self, number: impl Fn(u64) -> u64) {
         let slots = &mut self.slots;
         self.unnumbered.retain(|&(slot, place)| {
@@ -176,17 +178,17 @@ impl Services {
         });
     }
 
-    /// The servers that have got a place since this was asked last.
+    /// The servers that have got a place since the last call.
     pub(crate) fn take_begun(&mut self) -> Vec<Endpoint> {
         std::mem::take(&mut self.begun)
     }
 
-    /// What each of them has come to.
+    /// The cost of each server so far.
     pub(crate) fn costs(&self) -> impl Iterator<Item = (Endpoint, Duration)> {
         self.slot_of.iter().map(|(endpoint, slot)| (*endpoint, self.slots[*slot as usize].elapsed))
     }
 
-    /// These share what the others have in common. Those that are not here are passed over.
+    /// Makes these servers share their findings. Those that are not here are skipped.
     pub(crate) fn give_up(&mut self, servers: &[Endpoint]) {
         let mut given_up: Vec<u32> = Vec::new();
         for endpoint in servers {
@@ -202,8 +204,8 @@ impl Services {
         self.free.extend(given_up);
     }
 
-    /// Where there are more servers than these, those whose connections all have their numbers: the others may come back, and are
-    /// added up again.
+    /// If there are more servers than `most`, hands over those whose connections all have their numbers: they
+    /// may come back, and are added up again.
     pub(crate) fn hand_over(&mut self, most: usize) -> Vec<Service> {
         if self.slot_of.len() <= most {
             return Vec::new();
@@ -220,7 +222,7 @@ impl Services {
         handed_over
     }
 
-    /// Adds what others have handed over.
+    /// Adds services that others have handed over.
     pub(crate) fn take(&mut self, services: Vec<Service>) {
         for service in services {
             let known = self.slot(service.endpoint) as usize;
@@ -239,8 +241,8 @@ impl Services {
         }
     }
 
-    /// What was found, most expensive first, of exchanges that took so long together. So many servers were given up
-    /// before.
+    /// The findings, most expensive first, of exchanges that took `elapsed` together. The servers in
+    /// `given_up` were given up earlier.
     pub(crate) fn findings(mut self, elapsed: Duration, mut given_up: BTreeSet<Endpoint>) -> Vec<Finding> {
         if self.slot_of.len() > SHOWN_ALL || !given_up.is_empty() {
             let small = |(endpoint, cost): (Endpoint, Duration)| {
@@ -309,7 +311,7 @@ impl Service {
         }
     }
 
-    /// Adds another one to it. Returns the places where a connection has to be numbered yet.
+    /// Adds another service's findings. Returns the places where a connection has no number yet.
     fn merge(&mut self, other: Self) -> impl Iterator<Item = u8> {
         self.elapsed += other.elapsed;
         for (sum, more) in self.kinds.iter_mut().zip(other.kinds) {
@@ -326,14 +328,14 @@ impl Service {
         })
     }
 
-    /// The same where all connections have their numbers.
+    /// The same if all connections have their numbers.
     fn merge_all(&mut self, other: Option<Self>) {
         if let Some(other) = other {
             self.merge(other).for_each(drop);
         }
     }
 
-    /// Takes the n-th line. Returns in which octave it is counted, and the place of which it is the most expensive one so far.
+    /// Takes the n-th line. Returns its octave, and its place if it is the most expensive there so far.
     #[inline]
     fn hit(&mut self, closed: &Closed, bill: impl Told, n: usize, line: Brief) -> (usize, Option<u8>) {
         let i = self.place(line.cause, line.side);
@@ -455,7 +457,7 @@ impl Found {
         }
     }
 
-    /// Of the most expensive hit first, then of the first ones.
+    /// The packets of the most expensive hit first, then those of the first ones.
     fn take_evidence(&mut self) -> Vec<u64> {
         let mut evidence = std::mem::take(&mut self.worst_evidence);
         for packet in std::mem::take(&mut self.first).into_iter().flat_map(|(_, evidence)| evidence) {

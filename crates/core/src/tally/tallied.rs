@@ -1,6 +1,7 @@
 //! How much has been added up at servers?
 //!
-//! What shards say of it adds up to the same however many there are, so that it can be held against a budget.
+//! What shards report adds up to the same however many there are, so that it can be compared with a
+//! budget.
 
 /// How many values, of which causes, in which octaves of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

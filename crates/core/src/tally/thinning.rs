@@ -1,19 +1,19 @@
 //! Which of too many exchanges are listed one by one, and how many does each stand for?
 //!
-//! An exchange is kept with a chance that grows with its time and halves from level to level; what is slow enough is kept at any rate.
-//! Whether it is kept rests on its packets and its time alone, and what a level keeps, the levels below keep too: so what is listed at
-//! the end is the same however the work is spread.
+//! The chance that an exchange is kept grows with its time and halves from level to level; slow enough
+//! ones are always kept. That depends only on its packets and its time, and what a level keeps, lower
+//! levels keep too: so the final list is the same however the work is spread.
 
 use tcpwhy_wire::{Duration, Instant};
 
 use crate::words::report::{Connection, Exchange, Omitted, Report};
 
-/// An exchange of no time has one lot of 2^level, and one more for each so long.
+/// An exchange has one lot in 2^level, and one more for each of these in its time.
 const LOT: Duration = Duration::from_millis(1);
-/// Beyond it nothing is thinned any more.
+/// From this level on, nothing is thinned further.
 const LEVEL_MAX: u32 = 40;
 
-/// The last level that keeps what reaches over these packets and takes so long; those below keep it too.
+/// The last level that keeps an exchange of these packets and this time; lower levels keep it too.
 pub(crate) fn level(packets: [u64; 2], elapsed: Duration) -> u32 {
     let times = ((u128::from(lots(elapsed)) << 64) - 1).checked_div(drawn(packets));
     times.map_or(LEVEL_MAX, |times| LEVEL_MAX.min(times.ilog2()))
@@ -31,7 +31,7 @@ pub(crate) fn keeps(level: u32, packets: [u64; 2], elapsed: Duration) -> bool {
     level == 0 || drawn(packets) < u128::from(lots(elapsed)) << (64 - level)
 }
 
-/// How many are listed, by the last level that keeps each.
+/// How many exchanges are listed, by the last level that keeps each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Kept([u64; LEVEL_MAX as usize + 1]);
 
@@ -46,7 +46,7 @@ impl Kept {
         self.0[level as usize] += 1;
     }
 
-    /// One that was added is elsewhere now.
+    /// Removes one that is counted elsewhere now.
     pub(crate) fn take(&mut self, level: u32) {
         self.0[level as usize] -= 1;
     }
@@ -55,7 +55,8 @@ impl Kept {
         self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
     }
 
-    /// The first level from this one on that leaves no more than so many. As long as only more come, it is not beyond the last one.
+    /// The first level, from this one on, that leaves no more than `most`. As long as exchanges are
+    /// only added, it never has to go back.
     pub(crate) fn level(&self, from: u32, most: usize) -> u32 {
         let leaves = |level: u32| self.0[level as usize..].iter().sum::<u64>();
         (from..LEVEL_MAX).find(|level| leaves(*level) <= most as u64).unwrap_or(LEVEL_MAX)
@@ -77,8 +78,8 @@ fn lots(elapsed: Duration) -> u64 {
     1 + (elapsed.as_nanos().max(0) / LOT.as_nanos()).unsigned_abs()
 }
 
-/// How many exchanges each listed one stands for, in the order of the report: together as many as its connections had. What a level
-/// keeps at any rate stands for itself alone.
+/// How many exchanges each listed one stands for, in the order of the report: together as many as its
+/// connections had. An exchange that is always kept stands for itself alone.
 pub fn stands_for(report: &Report) -> Vec<u64> {
     let listed = || report.connections.iter().flat_map(|connection| &connection.exchanges);
     let Some(of) = 1_u64.checked_shl(report.thinned).filter(|of| *of > 1) else {
@@ -87,7 +88,7 @@ pub fn stands_for(report: &Report) -> Vec<u64> {
     let chance = |exchange: &Exchange| lots(exchange.elapsed).min(of);
     let sampled = || listed().filter(|exchange| chance(exchange) < of);
     let certain = (listed().count() - sampled().count()) as u64;
-    // What was drawn is scaled so that the sum is right.
+    // The sampled ones are scaled so that the sum is right.
     let weight = |exchange: &Exchange| of as f64 / chance(exchange) as f64;
     let (drawn, all) =
         (sampled().map(weight).sum::<f64>(), listed().count() as u64 + report.omitted.exchanges - certain);
@@ -104,8 +105,8 @@ pub fn stands_for(report: &Report) -> Vec<u64> {
     listed().map(each).collect()
 }
 
-/// The same with no more than `most` exchanges in its lists, the slower the likelier; of those that began within a span, where one is given.
-/// Connections of which nothing is left are not in the list.
+/// The same report with at most `most` exchanges in its lists, slow ones more likely; only those that
+/// began within a span, if one is given. Connections without any exchange left are not listed.
 pub fn thinned(report: &Report, most: usize, within: Option<[Instant; 2]>) -> Report {
     let is_within =
         |exchange: &Exchange| within.is_none_or(|[from, to]| exchange.start >= from && exchange.start <= to);
@@ -148,7 +149,7 @@ mod tests {
     use crate::words::report::{Kind, Vantage};
     use tcpwhy_wire::Endpoint;
 
-    /// Exchanges of a microsecond each, one each microsecond, the tenth of a second.
+    /// A report of exchanges of a microsecond each, one each microsecond; every tenth takes a second.
     fn report(count: u64) -> Report {
         let exchange = |n: u64| Exchange {
             n,
@@ -204,7 +205,7 @@ mod tests {
             let most = left.iter().filter(kept).count();
             assert!(left.len() <= 500 && (most == slow || left.len() > 250), "{most} of {}", left.len());
             assert_eq!(stands_for(&some).iter().sum::<u64>(), of, "{within:?}");
-            // What is thinned in two steps is what is thinned at once.
+            // Thinning in two steps gives the same as thinning at once.
             assert_eq!(thinned(&thinned(&all, 4_000, None), 500, within).connections, some.connections);
         }
         assert_eq!(thinned(&all, 10_000, None), all);

@@ -1,4 +1,4 @@
-//! Which causes took how much time, of the capture and of one connection?
+//! Which causes took how much time, in the capture and in one connection?
 
 use tcpwhy_wire::Duration;
 
@@ -52,14 +52,15 @@ impl Totals {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ConnectionTotals {
     lines: Vec<TotalLine>,
-    /// Exchanges that were closed, and the packet that closed as many as may be listed of all connections.
+    /// The number of closed exchanges, and the packet that closed as many as may be listed of all
+    /// connections.
     pub closed: u64,
     pub enough_at: u64,
     /// Their time, each moment once.
     pub by_clock: Duration,
-    /// The last level of thinning that keeps one of those that were listed.
+    /// The last level of thinning that keeps one of its listed exchanges.
     pub level: Option<u32>,
-    /// One of them was the most expensive one of a finding when it was closed.
+    /// One of them was the most expensive of a finding when it was closed.
     pub was_worst: bool,
 }
 
@@ -73,12 +74,12 @@ impl ConnectionTotals {
         }
     }
 
-    /// The last level of thinning that leaves something of it to be shown.
+    /// The last level of thinning that leaves something of it to show.
     pub(crate) fn shown_until(&self) -> u32 {
         if self.was_worst { u32::MAX } else { self.level.unwrap_or(0) }
     }
 
-    /// What it comes to.
+    /// Its total cost.
     pub(crate) fn cost(&self) -> Duration {
         self.lines.iter().map(|line| line.ns).sum()
     }

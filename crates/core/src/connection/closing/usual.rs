@@ -1,7 +1,8 @@
-//! What do a usual handshake and a usual exchange come to?
+//! What do a usual handshake and a usual exchange cost?
 //!
-//! A handshake of one SYN and one SYN-ACK costs one line: the way. An exchange that was answered costs what its answer did, and the way back. What
-//! else may have happened is asked by a few comparisons, and then [`closing`](super) draws up the bill.
+//! A handshake of one SYN and one SYN-ACK costs one line: the path. An answered exchange costs what its
+//! reply did and the way back. A few comparisons rule out everything else; if they fail,
+//! [`closing`](super) draws up the bill.
 
 use tcpwhy_wire::Instant;
 
@@ -20,7 +21,8 @@ use crate::tally::ledger::Ledger;
 use crate::words::report::{Confidence, Kind, Pairing};
 
 impl Connection {
-    /// [`Connection::close_setup`] of a handshake of which nothing came again, was lost or stood. Returns whether it was one; if not, nothing has changed.
+    /// [`Connection::close_setup`] for a handshake without retransmission, loss or delay. Returns
+    /// whether it was one; if not, nothing has changed.
     pub(super) fn close_usual_setup(&mut self, ledger: &mut Ledger) -> bool {
         let Some(setup) = &self.setup else { return false };
         let Some((answered_at, last)) = setup.only_syn_ack() else { return false };
@@ -49,7 +51,7 @@ impl Connection {
         self.models[SERVER].has_timer_hits() || self.set.is_some()
     }
 
-    /// Whether what is under way is answered, and nothing is in doubt, as its connection ends.
+    /// Whether the exchange under way is answered, without doubt, as its connection ends.
     pub(super) fn ends_answered(&self) -> bool {
         let usual = |open: &Open| {
             open.initiator == CLIENT
@@ -72,7 +74,7 @@ impl Connection {
             && !self.frames.is_doubtful()
     }
 
-    /// [`Connection::close_open`] as the connection ends, of what [`Self::ends_answered`].
+    /// [`Connection::close_open`] at the connection's end, if [`Self::ends_answered`].
     pub(super) fn close_last(&mut self, ledger: &mut Ledger) {
         let Some(mut open) = self.open.take() else { return };
         self.charge_unrepaired(&mut open);
@@ -103,7 +105,7 @@ impl Connection {
         self.close_told(open, ledger);
     }
 
-    /// What the link and the request's own way took besides.
+    /// Charges what the link and a late start of the request took besides.
     #[inline]
     fn settle_usual(&self, open: &mut Open) {
         if let Some(last) = &open.reply.last
@@ -116,7 +118,7 @@ impl Connection {
         }
     }
 
-    /// [`Connection::charge_way_back`] of a usual answer, all of which had passed at `answered_at`.
+    /// [`Connection::charge_way_back`] of a usual reply, all of which had passed at `answered_at`.
     #[inline]
     fn charge_usual_way_back(&self, account: &mut Account, answered_at: Instant, packet: u64) {
         let rtt_to_client = self.tap_rtt(CLIENT);
@@ -129,7 +131,7 @@ impl Connection {
         }
     }
 
-    /// All is charged: what it shows of who asks, and the hand-over.
+    /// Everything is charged: learns which end asks, and hands the exchange over.
     #[expect(clippy::inline_always, reason = "each usual request passes it")]
     #[inline(always)]
     fn close_told(&mut self, mut open: Box<Open>, ledger: &mut Ledger) {

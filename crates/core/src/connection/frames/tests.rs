@@ -1,10 +1,11 @@
-//! Is a segment that passes known beforehand, on both paths?
+//! Is a segment that `passes` known beforehand, on both paths?
 
 use tcpwhy_wire::{Endpoint, Flags, Seq, TcpOptions};
 
 use super::*;
 
-/// What passes leaves the same state on the usual path and on the general one, however a connection has begun.
+/// A segment that passes leaves the same state on the usual path and the general one, however a
+/// connection has begun.
 #[test]
 fn what_passes_is_known_beforehand() {
     let [client, server] = [5000, 80].map(|port| Endpoint::v4([10, 0, 0, 1], port));

@@ -1,4 +1,4 @@
-//! What do frames of HTTP/2 tell that ask for nothing, or that come beside a question?
+//! What do HTTP/2 frames tell that ask for nothing, or that come beside a request?
 
 use tcpwhy_wire::{Instant, Segment};
 
@@ -10,8 +10,8 @@ use crate::flow::ends::{CLIENT, SERVER};
 const UPLOADS_MIN: u8 = 3;
 
 impl Frames {
-    /// A client that has not spoken for a while asks with PING whether its server is still there, beside its question, and an echo of that alone is what comes first: that is
-    /// HTTP/2, as a guess, and the answer is still to come.
+    /// A client that has not spoken for a while sends a PING along with its request, and first gets an
+    /// echo of the PING alone: that is HTTP/2, as a guess, and the reply is still to come.
     #[cold]
     #[inline(never)]
     pub(super) fn weigh_ping_beside(&mut self, open: &Open, len: u32, from: usize) {
@@ -28,7 +28,8 @@ impl Frames {
         }
     }
 
-    /// The client has acknowledged, with records of this length, what its server had said in `bytes` before it had read the question: that were SETTINGS, and no beginning of the answer.
+    /// The client has acknowledged, in records of this type, the `bytes` that the server sent before it
+    /// had read the request: these were SETTINGS, not the beginning of the reply.
     #[cold]
     pub(in crate::connection) fn on_word_about_settings(&mut self, n: usize, bytes: u64) {
         if self.record.is_none() && self.is_preface[n] && bytes <= OPENING_MAX {
@@ -36,8 +37,9 @@ impl Frames {
         }
     }
 
-    /// Whether a client that has acknowledged SETTINGS has said nothing but windows, which ask for nothing, and what came behind them is as long as GOAWAY (RFC 9113, 6.8 and
-    /// 6.9), in records of the same length.
+    /// Whether a client that has acknowledged SETTINGS has sent nothing but WINDOW_UPDATEs, which ask
+    /// for nothing, and the response is as long as GOAWAY (RFC 9113, 6.8 and 6.9), in records of the
+    /// same type.
     #[cold]
     #[inline(never)]
     pub(in crate::connection) fn is_goaway_behind_windows(&self, [asked, said]: [u64; 2]) -> bool {

@@ -1,16 +1,18 @@
-//! In which order is an epoch's group worked on, and what is fetched for it beforehand?
+//! In which order is an epoch's group worked on, and what is prefetched for it?
 //!
-//! What is kept of a connection is far away when its first segment of the epoch comes. While one piece of the group is worked on,
-//! what the two behind it need is on its way from memory, and the way to where that is, for the third.
+//! A connection's state is far from the caches when its first segment of the epoch comes. While one
+//! piece of the group is worked on, the state that the next two need is on its way from memory, and for
+//! the third, the way to where that is.
 
 use super::{FINISHED, Shard};
 use crate::epoch::slab::Slot;
 use crate::flow::packed::{PackedSegments, Piece};
 
-/// Segments that are worked on while what those behind them need is on its way.
+/// Segments worked on while the state for later ones is on its way.
 const AHEAD: usize = 16;
 
-/// Segments whose turn comes soon: where their connections most likely are, and which of these were fetched for them.
+/// Segments that are next: where their connections most likely are, and which of these were prefetched
+/// for them.
 struct Ahead<'a> {
     piece: Piece<'a>,
     slots: [Slot; AHEAD],
@@ -22,8 +24,8 @@ struct Ahead<'a> {
 const NOWHERE: Slot = FINISHED;
 
 impl Shard {
-    /// Works on segments between the same hosts, or a few of them. While one piece is worked on, what the two behind it need is on its
-    /// way from memory.
+    /// Works on segments between the same hosts, or a few pairs of them. While one piece is worked on,
+    /// the state that the next two need is on its way from memory.
     pub(super) fn on_group(&mut self, group: &PackedSegments) {
         let (mut near, mut far) = (None, None);
         let mut pieces = group.pieces(AHEAD).map(Some).chain([None, None]).peekable();
@@ -48,7 +50,7 @@ impl Shard {
     fn on_piece(&mut self, ahead: &Ahead<'_>) {
         let piece = &ahead.piece;
         for (packed, slot) in piece.packed().iter().zip(ahead.slots) {
-            // One that has begun since then was not there to be fetched.
+            // A connection begun since then was not there to be prefetched.
             let slot = if slot == NOWHERE { self.find_open(packed.hash) } else { slot };
             let marks = piece.marks(packed);
             if slot == NOWHERE || !self.on_usual(packed, marks, slot) {
@@ -57,7 +59,8 @@ impl Shard {
         }
     }
 
-    /// Finds the connections that segments most likely belong to, and has those fetched that the epoch has not had yet.
+    /// Finds the connections that segments most likely belong to, and prefetches those that are new in
+    /// this epoch.
     #[inline]
     fn fetch_connections<'a>(&mut self, piece: Piece<'a>) -> Ahead<'a> {
         let mut ahead = Ahead { piece, slots: [NOWHERE; AHEAD], fetched: 0 };
@@ -78,13 +81,13 @@ impl Shard {
         ahead
     }
 
-    /// Where the open connection most likely is whose endpoints are mixed to this.
+    /// Where the open connection with this hash of endpoints most likely is.
     #[inline]
     fn find_open(&self, hash: u32) -> Slot {
         self.table.find(hash, |slot| slot < FINISHED).unwrap_or(NOWHERE)
     }
 
-    /// What is kept of a connection between the same ends that is over: the one that begins is compared with it.
+    /// Prefetches a finished connection between the same ends, with which the new one is compared.
     #[inline]
     fn fetch_finished(&self, hash: u32) {
         if let Some(slot) = self.table.find(hash, |slot| slot >= FINISHED) {
@@ -92,7 +95,7 @@ impl Shard {
         }
     }
 
-    /// What connections point to, once these are there.
+    /// Prefetches what connections point to, once these have arrived.
     #[inline]
     fn fetch_exchanges(&self, ahead: &Ahead<'_>) {
         let mut fetched = ahead.fetched;

@@ -1,13 +1,13 @@
-//! What do the connections of a shard hold, with the room that its tables keep for more?
+//! How much memory do the connections of a shard take, including the spare capacity of its tables?
 //!
-//! The budget counts what is the same with any number of shards. What comes on top of that is known by its parts as well, so that a
-//! test can hold all of it against what the allocator has given.
+//! The budget counts what is the same with any number of shards. The rest is known by its parts as
+//! well, so that a test can compare all of it with what the allocator has given.
 
 use super::{FINISHED_BYTES, Shard};
 use crate::epoch::budget::CONNECTION;
 
 impl Shard {
-    /// Bytes that open connections take here, with the places that are free, and the tables'.
+    /// The bytes that open connections take here, including free places and those of the tables.
     pub fn places_bytes(&self) -> usize {
         let finished = self.finished.places() - self.finished.len();
         let waiting = self.unnumbered.iter().map(Vec::capacity).sum::<usize>() + self.opened.capacity();

@@ -4,13 +4,13 @@ use super::Shard;
 use crate::epoch::slab::Slot;
 
 impl Shard {
-    /// Numbers of the connections that are open.
+    /// Numbers of the open connections.
     pub(crate) fn open(&self) -> impl Iterator<Item = u64> {
         let id = |slot| self.connections.get(slot).id;
         self.connections.slots().map(id).filter(|id| *id != 0)
     }
 
-    /// Closes the connections up to this one, in the order in which they began.
+    /// Closes the connections up to number `last`, in the order in which they began.
     pub(crate) fn close(&mut self, last: u64) {
         self.ledger.packet = u64::MAX;
         let connections = &self.connections;

@@ -1,4 +1,4 @@
-//! To which connection does a segment belong that nobody takes, and what of it is left?
+//! To which connection does a segment belong that its receiver drops, and what of it counts?
 
 use tcpwhy_wire::Segment;
 
@@ -6,7 +6,7 @@ use super::{FINISHED, Shard};
 use crate::flow::ends::CLIENT;
 
 impl Shard {
-    /// What is left of a segment whose checksum is wrong: it begins no connection and ends none.
+    /// What counts of a segment with a wrong checksum: it begins no connection and ends none.
     #[cold]
     pub(super) fn as_lost(&self, hash: u32, segment: &Segment) -> Option<Segment> {
         let slot = self.table.find(hash, |slot| {

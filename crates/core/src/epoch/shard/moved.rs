@@ -1,12 +1,13 @@
-//! What does a shard give back when most of what it had is gone?
+//! What memory does a shard give back when most of its connections are gone?
 //!
-//! Traffic that moves from pair to pair of hosts, and so from shard to shard, must not leave a full shard's memory behind everywhere.
+//! Traffic that moves from one pair of hosts to the next, and so from shard to shard, must not leave a
+//! full shard's memory behind everywhere.
 
 use super::{FINISHED, Shard};
 use crate::words::ids::{PACKET, UNNUMBERED};
 
 impl Shard {
-    /// Where most places are unused, what is left moves together.
+    /// If most places are unused, compacts the rest.
     pub(super) fn give_back(&mut self) {
         debug_assert!(self.opened.is_empty(), "it is between two epochs");
         let (connections, finished) = (self.connections.is_sparse(), self.finished.is_sparse());
