@@ -1,7 +1,7 @@
 //! Where has the time gone so far? The running account of one exchange along its critical path.
 //!
-//! Every interval is charged exactly once, so an account's lines sum to the time between its first and its last event. What changes
-//! a charge that was made is in `revise.rs`.
+//! Every interval is charged exactly once, so an account's lines sum to the time between its first
+//! and its last event. `revise.rs` has what changes a charge once made.
 
 use tcpwhy_wire::Duration;
 
@@ -15,7 +15,7 @@ use crate::words::report::{Confidence, Detail};
 /// The running account. Reused from exchange to exchange, so that the per-packet path does not allocate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Account {
-    /// What it has instead of lines, as long as a usual reply is all that was charged.
+    /// Stands in for the lines as long as a usual reply is the only charge.
     usual: Option<UsualBill>,
     written: Written,
     pub(super) total: Duration,
@@ -29,7 +29,7 @@ pub(super) struct Written {
     pub details: Vec<Detail>,
 }
 
-/// By what it says, whether that is written out or not.
+/// Equal if the lines are, whether written out or not.
 impl PartialEq for Account {
     fn eq(&self, other: &Self) -> bool {
         let written = |account: &Self| account.clone().open().clone();
@@ -45,7 +45,7 @@ impl Account {
         self.total = Duration::ZERO;
     }
 
-    /// Its lines, written out if they were not yet.
+    /// Its lines, written out first if necessary.
     #[inline]
     pub(super) fn open(&mut self) -> &mut Written {
         if self.usual.is_some() {
@@ -61,7 +61,7 @@ impl Account {
         self.charge_usual(&usual);
     }
 
-    /// Begins with what a usual reply has cost.
+    /// Starts with the cost of a usual reply.
     #[inline]
     pub(crate) fn begin_usual(&mut self, usual: UsualBill) {
         debug_assert!(self.is_empty(), "something has been charged before");
@@ -69,18 +69,18 @@ impl Account {
         self.usual = Some(usual);
     }
 
-    /// What a usual reply costs, on top of what was charged.
+    /// Adds the cost of a usual reply to the charges so far.
     pub(crate) fn charge_usual(&mut self, usual: &UsualBill) {
         usual.charges().iter().for_each(|charge| self.charge(charge));
     }
 
-    /// What a usual reply has cost, if nothing else was charged.
+    /// The cost of a usual reply, if that is the only charge.
     #[inline]
     pub(crate) fn usual(&self) -> Option<&UsualBill> {
         self.usual.as_ref()
     }
 
-    /// Charges the way from the capture to whoever asked.
+    /// Charges the way back from the capture to the requester.
     #[inline]
     pub(crate) fn charge_back(&mut self, way: &Charge) {
         let Some(usual) = &mut self.usual else { return self.charge(way) };
@@ -88,12 +88,12 @@ impl Account {
         self.total = usual.total();
     }
 
-    /// Whether anything was charged to this cause, which no usual reply has.
+    /// Whether anything was charged to this cause, which never occurs in a usual reply.
     pub(super) fn has(&self, cause: Cause) -> bool {
         self.written.lines.iter().any(|line| line.cause == cause)
     }
 
-    /// What it comes to.
+    /// The bill so far.
     pub(crate) fn bill(&mut self) -> Bill<'_> {
         let total = self.total;
         let Written { lines, details } = self.open();
@@ -118,7 +118,7 @@ impl Account {
         self.total
     }
 
-    /// Bytes that it takes besides its own.
+    /// Bytes of heap memory in use.
     pub(crate) fn heap(&self) -> usize {
         let Written { lines, details } = &self.written;
         lines.capacity() * size_of::<AccountLine>() + details.capacity() * size_of::<Detail>()
@@ -156,8 +156,9 @@ impl Account {
         self.total += charge.ns;
     }
 
-    /// [`Self::charge`] of what its first line is of, no longer than what that cites, with no detail: as most pieces of a burst are. Returns
-    /// whether it is so; if not, nothing has changed.
+    /// [`Self::charge`] for a charge to the first line's cause, without detail, and no longer than
+    /// the waits it cites, like most pieces of a burst. If the charge does not qualify, returns
+    /// false and changes nothing.
     #[inline]
     pub(super) fn charge_again(
         &mut self,
@@ -229,7 +230,7 @@ mod tests {
     use crate::words::cause::Side;
     use crate::words::report::Confidence;
 
-    /// Whichever of its parts took no time, and whichever way was longer.
+    /// Also when some parts took no time, and whichever way was longer.
     #[test]
     fn a_usual_bill_has_the_lines_of_an_account_that_was_charged() {
         for n in 0..27 {

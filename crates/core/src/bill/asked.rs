@@ -1,16 +1,17 @@
-//! A question among others that are under way, and as much of its answer as there is.
+//! A request among others under way, and as much of its answer as there is.
 
 use tcpwhy_wire::{Duration, Instant, Seq};
 
 use crate::bill::account::Account;
 
-/// A part of an exchange as the capture saw it: when its first and its last byte passed, and in which packets.
+/// A part of an exchange as captured: when its first and its last byte passed, and in which
+/// packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Passed {
     pub first: (Instant, u64),
     pub last: (Instant, u64),
     pub bytes: u64,
-    /// The byte behind what has passed.
+    /// The sequence number after the last byte that passed.
     pub end: Seq,
 }
 
@@ -27,7 +28,7 @@ impl Passed {
     }
 }
 
-/// What the sender of a message waits for.
+/// What the sender of a message expects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Expects {
     #[default]
@@ -37,11 +38,11 @@ pub(crate) enum Expects {
     Nothing,
 }
 
-/// A question, with its answer as far as that has come.
+/// A request, with as much of its answer as has come.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ask {
     pub n: u64,
-    /// Index of the end that asks.
+    /// Index of the requesting end.
     pub asker: usize,
     pub id: Option<u64>,
     pub expects: Expects,
@@ -49,18 +50,18 @@ pub(crate) struct Ask {
     pub start: Instant,
     pub question: Passed,
     pub answer: Option<Passed>,
-    /// How many parts the question and the answer have come in.
+    /// How many parts the question and the answer came in.
     pub parts: [u8; 2],
-    /// All of the answer has passed; all of the message itself where it expects none.
+    /// The whole answer has passed, or the whole message if it expects none.
     pub is_answered: bool,
-    /// Where its answer ends was not captured.
+    /// The end of its answer was not captured.
     pub is_cut: bool,
-    /// What it has cost until then.
+    /// Its cost so far.
     pub account: Account,
 }
 
 impl Ask {
-    /// The end that has the last word, and that word as far as it has passed.
+    /// The end that speaks last, and what has passed of that message.
     pub(crate) fn last_word(&self) -> (usize, Option<Passed>) {
         match self.expects {
             Expects::Nothing => (self.asker, Some(self.question)),
@@ -68,21 +69,23 @@ impl Ask {
         }
     }
 
-    /// Whether its last byte has been acknowledged, by what each end's other one has.
+    /// Whether its last byte has been acknowledged; `acked` is indexed by the end that sent the
+    /// bytes.
     pub(crate) fn is_over(&self, acked: [Option<Seq>; 2]) -> bool {
         let (speaker, last) = self.last_word();
         let end = last.filter(|_| self.is_answered).map(|last| last.end);
         end.zip(acked[speaker]).is_some_and(|(end, acked)| acked.at_or_after(end))
     }
 
-    /// Whether all that has passed of its answer has been acknowledged, and where that ends was not captured.
+    /// Whether all that has passed of its answer was acknowledged, when the end of the answer was
+    /// not captured.
     pub(crate) fn may_be_over(&self, una: [Option<Seq>; 2]) -> bool {
         let end =
             self.answer.filter(|_| self.is_cut && self.expects != Expects::Nothing).map(|answer| answer.end);
         end.zip(una[1 - self.asker]).is_some_and(|(end, una)| una.at_or_after(end))
     }
 
-    /// Until when its account goes.
+    /// The time up to which its account runs.
     pub(crate) fn until(&self) -> Instant {
         self.start + self.account.total()
     }

@@ -1,4 +1,5 @@
-//! What was one interval spent on, who was sending, how sure is that, and which packets show it?
+//! What was one interval spent on, who was sending, with what confidence, and which packets show
+//! it?
 
 use tcpwhy_wire::Duration;
 
@@ -13,9 +14,10 @@ pub(crate) struct Charge {
     pub sender: Side,
     pub ns: Duration,
     pub confidence: Confidence,
-    /// The packets that show it, zero for none: with which it begins, which ends it, and which let that one leave.
+    /// The packets that show it, zero for none: the one at its start, the one at its end, and the
+    /// one that released the latter.
     pub evidence: [u64; 3],
-    /// `None` where nothing was measured: most charges are handed around without.
+    /// `None` if nothing was measured, as in most charges.
     pub detail: Option<Box<Detail>>,
 }
 
@@ -24,19 +26,19 @@ impl Charge {
         Self { cause, sender, ns, confidence, evidence: [0; 3], detail: None }
     }
 
-    /// What the bottleneck needed in a burst, between these packets.
+    /// The time that the bottleneck needed in a burst, between these packets.
     pub(crate) fn in_burst(share: (Duration, Confidence), sender: Side, packets: [u64; 2]) -> Self {
         let [begins, ends] = packets;
         Self::new(Cause::Bandwidth, sender, share.0, share.1).evidence(begins, ends)
     }
 
-    /// Shown by the packet with which it begins and the one that ends it.
+    /// Shown by the packet at its start and the one at its end.
     pub(crate) fn evidence(mut self, begins: u64, ends: u64) -> Self {
         self.evidence = [begins, ends, 0];
         self
     }
 
-    /// The packet that let the last one leave.
+    /// The packet that released the last one.
     pub(crate) fn released_by(mut self, packet: u64) -> Self {
         self.evidence[2] = packet;
         self

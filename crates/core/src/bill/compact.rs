@@ -1,7 +1,8 @@
-//! How is a bill kept until the report is drawn up, where most are short and most of those that are kept are not shown?
+//! How is a bill kept until the report is drawn up, when most are short and most of those kept are
+//! never shown?
 //!
-//! Two lines without anything measured stand in two cache lines, and nothing is allocated for them; any other bill is kept as it is
-//! shown.
+//! Two lines without details fit into two cache lines and need no allocation; any other bill is
+//! kept as it is shown.
 
 use tcpwhy_wire::Duration;
 
@@ -31,7 +32,7 @@ pub(crate) struct CompactLine {
 }
 
 impl Bill<'_> {
-    /// For the lists.
+    /// The bill in the form kept for the lists.
     pub(crate) fn compact(self) -> CompactBill {
         let mut lines = [None; SHORT];
         for (count, line) in self.summary().enumerate() {
@@ -45,7 +46,7 @@ impl Bill<'_> {
 }
 
 impl CompactBill {
-    /// As [`Bill::lines`] has them.
+    /// The same lines as [`Bill::lines`].
     pub(crate) fn into_lines(self) -> Vec<Line> {
         match self {
             Self::Long(lines) => lines,
@@ -93,7 +94,7 @@ mod tests {
     use crate::bill::account::Account;
     use crate::bill::charge::Charge;
 
-    /// Of one to three causes, one of which has a detail or not, and whose waits are two or three.
+    /// One to three causes, one of which may have a detail, with two or three waits.
     #[test]
     fn what_is_kept_is_what_is_shown() {
         let causes = [Cause::RoundTrip, Cause::ServerThink, Cause::Nagle];

@@ -1,13 +1,13 @@
-//! Which moments of a connection has anybody been billed for, where several wait at once?
+//! Which moments of a connection have been billed, when several requesters wait at once?
 
 use std::collections::VecDeque;
 
 use tcpwhy_wire::{Duration, Instant};
 
-/// Gaps that an exchange that is still under way may cover yet.
+/// Gaps that an exchange under way may still cover.
 const GAPS_MAX: usize = 64;
 
-/// The moments up to `until`, but for the gaps.
+/// The moments up to `until`, except for the gaps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Covered {
     until: Option<Instant>,
@@ -19,11 +19,11 @@ impl Covered {
         Self { until, gaps: VecDeque::new() }
     }
 
-    /// Covers a span. Returns how much of it had not been.
+    /// Covers a span. Returns how much of it was not covered before.
     pub(crate) fn take(&mut self, [from, to]: [Instant; 2]) -> Duration {
         let mut new = Duration::ZERO;
         let until = self.until.unwrap_or(from);
-        // They are in order, and none reaches into another: those that the span touches stand together.
+        // The gaps are in order and disjoint, so those that the span touches are adjacent.
         let first = self.gaps.partition_point(|gap| gap[1] <= from);
         let behind = self.gaps.partition_point(|gap| gap[0] < to);
         if from < to && first < behind {
@@ -46,7 +46,7 @@ impl Covered {
         new
     }
 
-    /// Bytes that it takes besides its own.
+    /// Bytes of heap memory in use.
     pub(crate) fn heap(&self) -> usize {
         self.gaps.capacity() * size_of::<[Instant; 2]>()
     }

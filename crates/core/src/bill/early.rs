@@ -1,12 +1,12 @@
-//! What did the link have to do before its rate was known?
+//! How much did the link have to do before its rate was known?
 //!
-//! Near the sender the bottleneck's rate shows in acknowledgements that come one behind the other. A message's first waits
-//! end before these have come, or after a few of a small flight, which a host that is slow to answer spreads as a slow link
-//! would. They are kept as times and bytes until the message ends or is answered: then the link's share of each is what it
-//! needed at the rate that has shown meanwhile.
+//! Near the sender, the bottleneck's rate shows in consecutive acknowledgements. A message's first
+//! waits end before these have come, or after a few from a small flight, which a host that is slow
+//! to answer spreads like a slow link. Such waits are kept as times and bytes until the message
+//! ends or is answered: then the link's share of each is what it needed at the rate known by then.
 //!
-//! Near the receiver every segment shows its own time on the link, once anything has shown how fast that is: what ended a wait
-//! before is kept in the same way.
+//! Near the receiver, every segment shows its own time on the link once the rate is known: the
+//! segments that ended earlier waits are kept in the same way.
 
 use tcpwhy_wire::{Duration, Instant};
 
@@ -21,9 +21,9 @@ use crate::flow::segment_class::LastData;
 use crate::words::cause::{Cause, Side};
 use crate::words::report::{Confidence, Detail};
 
-/// Waits that are kept. A rate shows after a few acknowledgements; a link that never shows one holds nobody.
+/// Waits kept. A rate shows after a few acknowledgements; a link that never shows one holds nobody.
 const WAITS_MAX: usize = 16;
-/// Waits of one sender whose link's rate was not known for certain then, oldest first.
+/// Waits of one sender during which the link's rate was uncertain, oldest first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EarlyWaits {
     waits: Vec<EarlyWait>,
@@ -35,21 +35,21 @@ struct EarlyWait {
     from: Instant,
     until: Instant,
     packets: [u64; 3],
-    /// Payload bytes that had been sent in all when it began.
+    /// Payload bytes sent in all before it began.
     sent: u64,
-    /// What went to the link since the wait before it, and all that was not acknowledged, bytes on the link.
+    /// Bytes on the link: those sent since the wait before, and all that were unacknowledged.
     more: u32,
     flight: u32,
-    /// When the bytes behind which these were left had passed the link at the latest, as the acknowledgement shows that
-    /// ended it.
+    /// The latest time at which the link had passed all but this many of the bytes, as the
+    /// acknowledgement that ended the wait shows.
     passed: Option<(Instant, u32)>,
-    /// What held the sender, for how long, and for how long the link did at the rate that was known.
+    /// What held the sender, for how long, and how long the link held it at the rate then known.
     cause: Cause,
     confidence: Confidence,
     ns: Duration,
     link: Duration,
     rate: Option<Rate>,
-    /// Near the receiver, the bytes on the link that ended it.
+    /// Near the receiver: the bytes on the link of the segment that ended it.
     alone: Option<u32>,
 }
 
@@ -64,19 +64,19 @@ impl EarlyWaits {
         self.waits.is_empty()
     }
 
-    /// Whether it keeps one more.
+    /// Whether there is room for one more.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.waits.len() < WAITS_MAX
     }
 
-    /// Bytes that it takes besides its own.
+    /// Bytes of heap memory in use.
     pub(crate) fn heap(&self) -> usize {
         self.waits.capacity() * size_of::<EarlyWait>()
     }
 
-    /// `sender`, which is `rtt_to_sender` away from the capture and its peer `rtt_to_receiver`, waited from `last` to `at`, and `split` says
-    /// for what.
+    /// Keeps a wait of `sender` from `last` to `at`, split as in `split`. The sender is at
+    /// `rtt_to_sender` from the capture, its peer at `rtt_to_receiver`.
     pub(crate) fn keep(
         &mut self,
         split: &Split,
@@ -88,7 +88,8 @@ impl EarlyWaits {
     ) {
         let of = |causes: u32| split.charges().find(move |charge| causes & charge.cause.bit() != 0);
         let link = of(Cause::Bandwidth.bit()).map_or(Duration::ZERO, |charge| charge.ns);
-        // What an application took is only the longer for it where the link was taken for too slow.
+        // The application's part can only have been longer, and only where the link was taken for
+        // too slow.
         let pause = of(Cause::SenderThink.bit()).filter(|_| link.is_positive());
         let Some(held) = of(HOLDS).or(pause) else { return };
         let far = rtt_to_sender > rtt_to_receiver;
@@ -117,8 +118,8 @@ impl EarlyWaits {
         });
     }
 
-    /// Charges each wait afresh to the link at this rate and to what held the sender, in the accounts that have them;
-    /// forgets them.
+    /// Recharges each wait to the link, at this rate, and to what held the sender, in the accounts
+    /// that have them; then forgets the waits.
     pub(crate) fn settle(&mut self, rate: Rate, sender: Side, [aside, account]: [&mut Account; 2]) {
         let mut busy_before: Option<Instant> = None;
         let mut take_back = |cause, ns| {
@@ -141,7 +142,7 @@ impl EarlyWaits {
             }
             let all = wait.from + rate.time_for(wait.flight);
             let added = busy_before.map(|until| until.max(wait.from) + rate.time_for(wait.more));
-            // What has passed since the last of it was sent: before, the link may have been idle in between.
+            // What has passed since the last of it was sent: the link may have been idle before.
             let shown =
                 wait.passed.filter(|(by, _)| *by >= wait.from).map(|(by, left)| by + rate.time_for(left));
             let busy_until = [added, shown].into_iter().flatten().fold(all, Instant::min);

@@ -1,9 +1,9 @@
-//! A request turn and the reply turn that answers it, while it is under way.
+//! How is a request turn billed, with the reply turn that answers it, while under way?
 //!
-//! Two paths run through an exchange: the request's, from its first byte to its latest, and the reply's. A reply
-//! segment continues the reply before it, or answers request bytes that came since; in the second case its account is
-//! the request's account and the server's part. Every account spans the time from the exchange's first byte to its
-//! path's last segment, so that whichever path the reply took, its lines sum to what passed.
+//! An exchange has two paths: the request's, from its first byte to its latest, and the reply's. A reply
+//! segment either continues the reply before it, or answers request bytes that came since; then its account
+//! is the request's account plus the server's part. Every account covers the time from the exchange's first
+//! byte to its path's last segment, so whichever path the reply took, its lines sum to the elapsed time.
 
 mod late;
 mod pieces;
@@ -38,10 +38,10 @@ pub(crate) use pieces::Timing;
 /// An application that writes again within this after a wait may have been waiting too.
 const OWN_PACE_MIN: Duration = Duration::from_millis(1);
 
-/// A write that comes by itself falls into the rest of an interval behind a hold in one case of so many.
+/// An unrelated write falls into the rest of an interval after a hold once in this many cases.
 const OWN_PACE_SHARE: i64 = 16;
 
-/// Waits of a start that slackened: of a window, it would soon be past that.
+/// Doubtful waits of a slow start; a window-limited sender would soon be past them.
 const DOUBTS_MAX: usize = 8;
 
 /// One direction's part of an exchange.
@@ -53,13 +53,13 @@ pub(crate) struct Path {
     blocked_bytes: u32,
     /// Further writes so far.
     pub index: usize,
-    /// What its application may have taken since the sender last was known to keep a beat.
+    /// Possible application time since the sender was last known to send at a steady pace.
     unsure: Duration,
-    /// Most paths have nothing to keep aside.
+    /// Boxed: most paths have nothing to keep aside.
     aside: Option<Box<Aside>>,
 }
 
-/// What may or may not count in the end.
+/// Charges and findings that may or may not count in the end.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Aside {
     /// What blocked the sender since the application last wrote at its own pace.
@@ -69,19 +69,18 @@ struct Aside {
     pending_last: Option<LastData>,
     /// The sender's clock at the first of them.
     pending_stamp: Option<u32>,
-    /// When the timer began that one of them waited for, when it ended, and whose it is.
+    /// When the timer that one of them waited for started, when it ended, and whose it is.
     timer: Option<(Instant, Instant, Side)>,
     /// The last waits that may turn out to have been for that timer.
     suspects: Suspects,
-    /// Waits in which the link's rate was not known for certain.
+    /// Waits during which the link's rate was uncertain.
     early: EarlyWaits,
-    /// What a start was charged that slackened, should the send buffer prove to have held it.
+    /// Charges of a slow start that slackened, in case the send buffer proves to have been the limit.
     doubts: Vec<Doubt>,
-    /// What was sent again.
+    /// Retransmissions.
     copies: Copies,
     held_tail: Option<Tail>,
-    /// Its copy was for nothing, and the first acknowledgement of all came later than a host holds one back: until when the path held it, and how
-    /// sure that is.
+    /// After an unnecessary retransmission: until when the path held its original, and with what confidence.
     acked_late: Option<(Instant, Confidence)>,
     /// When what it has sent last passed another place of the capture, nearer to the peer.
     passed_again: Option<Instant>,
@@ -89,7 +88,7 @@ struct Aside {
     pause: Option<Pause>,
 }
 
-/// A wait that no window held if flights go on as no window's do.
+/// A wait that no window held if later flights vary as no window's flights do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Doubt {
     cause: Cause,
@@ -129,12 +128,12 @@ impl Path {
         }
     }
 
-    /// Nothing of what was charged so far counts.
+    /// Nothing charged so far counts.
     fn forget(&mut self) {
         self.account.clear();
     }
 
-    /// Bytes that it takes besides its own.
+    /// Bytes of heap memory in use.
     fn heap(&self) -> usize {
         let aside = |aside: &Aside| {
             let kept =
@@ -170,7 +169,7 @@ impl Path {
         self.begin(at);
     }
 
-    /// New data went out after `split`; missing data with a timer that began at `timer_from`.
+    /// New data was sent after `split`, or missing data on a timer that started at `timer_from`.
     pub(crate) fn advance(
         &mut self,
         split: &Split,
@@ -183,8 +182,8 @@ impl Path {
             self.bill_to_timer(from, at.at, sender.side);
         }
         if split.has_only(Cause::SenderThink.bit()) {
-            // The application wrote at its own pace. What held earlier bytes back in the meantime delayed nothing,
-            // unless it also kept the application from going on, or there was more in its queue.
+            // The application wrote at its own pace. Whatever held earlier bytes meanwhile delayed nothing,
+            // unless it also kept the application from writing, or more was queued.
             let shown = |charge: &Charge| charge.confidence > Confidence::Possible;
             let own_pace = split.charges().any(|charge| charge.ns >= OWN_PACE_MIN && shown(charge));
             let kept = own_pace
@@ -228,8 +227,8 @@ impl Path {
         false
     }
 
-    /// Data went out again after `split`, with a timer that began at `timer_from`: it counts only if it proves to have
-    /// been needed.
+    /// Data was retransmitted after `split`, on a timer that started at `timer_from`: this counts only if it
+    /// proves to have been needed.
     pub(crate) fn repair(
         &mut self,
         split: &Split,
@@ -248,14 +247,14 @@ impl Path {
         aside.pending_last = Some(at);
     }
 
-    /// Whether it keeps one more wait in which the link's rate was not known for certain.
+    /// Whether there is room for one more wait during which the link's rate was uncertain.
     #[inline]
     pub(crate) fn keeps_early(&self) -> bool {
         self.aside.as_ref().is_none_or(|aside| aside.early.has_room())
     }
 
-    /// Keeps a wait from `last` to the segment just taken until the link's rate has shown; both ends' distances from the
-    /// capture are given.
+    /// Keeps a wait from `last` to the segment just taken until the link's rate is known; `ways` are both
+    /// ends' distances from the capture.
     pub(crate) fn keep_early(
         &mut self,
         split: &Split,
@@ -271,13 +270,13 @@ impl Path {
         }
     }
 
-    /// Charges to the link what it needed in the waits that were kept, no more and no less.
+    /// Charges the link exactly what it needed in the waits kept.
     pub(crate) fn charge_early(&mut self, rate: Option<Rate>, sender: Side) {
         let (Some(aside), Some(rate)) = (&mut self.aside, rate) else { return };
         aside.early.settle(rate, sender, [&mut aside.blocked, &mut self.account]);
     }
 
-    /// A beat shows only once it has lasted for `beat`: what the application may have taken until then was the pace as well.
+    /// A steady pace shows only after `beat`: possible application time until then was pacing too.
     pub(crate) fn keep_beat(&mut self, split: &Split, beat: Duration, sender: Side) {
         for charge in split.charges() {
             match charge.cause {
@@ -291,7 +290,7 @@ impl Path {
         }
     }
 
-    /// Weighs the wait just taken, and those before it, by how the flights went.
+    /// Judges the wait just taken, and those before it, by the shape of the flights.
     pub(crate) fn weigh(&mut self, split: &Split, shape: Shape, sender: Side) {
         let Some(aside) = &mut self.aside else { return };
         match shape {
@@ -322,15 +321,15 @@ impl Path {
         }
     }
 
-    /// What the sender waited for from `from` to `until` was the timer that ran meanwhile.
+    /// Moves the sender's waits from `from` to `until` to the timer that ran meanwhile.
     fn bill_to_timer(&mut self, from: Instant, until: Instant, sender: Side) -> Duration {
         let Some(aside) = &mut self.aside else { return Duration::ZERO };
         let waits: Vec<Suspect> = aside.suspects.drain(from, until).collect();
         self.revise(Revision::TimerRan { waits: &waits, from, sender })
     }
 
-    /// Whether an acknowledgement of everything, which echoes this time stamp, answers the first copy (the Eifel
-    /// algorithm, RFC 3522).
+    /// Whether an acknowledgement of everything that echoes this time stamp answers the first transmission
+    /// (the Eifel algorithm, RFC 3522).
     pub(crate) fn answered_before_repair(&self, echoed: u32) -> bool {
         self.aside.as_ref().is_some_and(|aside| {
             aside.pending_last.is_some()
@@ -338,7 +337,7 @@ impl Path {
         })
     }
 
-    /// Whether a segment that echoes this time stamp left after data that was sent again had arrived (RFC 7323, 4.1).
+    /// Whether a segment that echoes this time stamp left after a retransmission had arrived (RFC 7323, 4.1).
     pub(crate) fn answers_repair(&self, echoed: u32) -> bool {
         let newer = |later: u32, earlier: u32| (later.wrapping_sub(earlier) as i32) > 0;
         let copy = self.aside.as_ref().filter(|aside| aside.pending_last.is_some());
@@ -356,12 +355,12 @@ impl Path {
         self.pending_last().or(self.last.as_ref())
     }
 
-    /// When the last retransmission went out that may have repaired nothing.
+    /// When the last retransmission was sent that may have repaired nothing.
     pub(crate) fn repaired_at(&self) -> Option<Instant> {
         self.pending_last().map(|last| last.at)
     }
 
-    /// When the last data left, if that was a tail loss probe's.
+    /// When the last data was sent, if by a tail loss probe.
     pub(crate) fn probed_at(&self) -> Option<Instant> {
         let at = self.frontier()?.at;
         self.aside.as_ref().filter(|aside| aside.suspects.last_probe() == Some(at)).map(|_| at)
@@ -390,13 +389,13 @@ impl Path {
         }
     }
 
-    /// Whether any copy is remembered.
+    /// Whether any retransmission is remembered.
     #[inline]
     pub(crate) fn has_copies(&self) -> bool {
         self.aside.as_ref().is_some_and(|aside| !aside.copies.is_empty())
     }
 
-    /// What it has cost so far, whatever may still be taken back.
+    /// The cost so far, including what may still be taken back.
     pub(crate) fn so_far(&self) -> Account {
         let mut account = self.account.clone();
         if let Some(aside) = &self.aside {
@@ -405,7 +404,7 @@ impl Path {
         account
     }
 
-    /// Revises what it has cost so far, whether that counts already or may not in the end.
+    /// Revises the cost so far, settled or not.
     pub(crate) fn revise(&mut self, revision: Revision<'_>) -> Duration {
         let settled = &mut self.account;
         let accounts = match self.aside.as_deref_mut() {
@@ -447,22 +446,22 @@ pub(crate) struct Open {
     /// Index of the end that spoke first.
     pub initiator: usize,
     pub start: Instant,
-    /// When its first segment passed: it may have been late.
+    /// When its first segment passed: that may have been delayed.
     pub passed: Instant,
     pub client_idle: Duration,
     pub request: Path,
     pub reply: Path,
     /// Earlier pieces of the request.
     pub pieces: Vec<Piece>,
-    /// Where the request's present piece began: time, first packet, bytes so far.
+    /// The start of the request's current piece: time, first packet, bytes so far.
     pub piece: (Instant, u64, u64),
     /// How long after the request's last segment the reply's first one passed.
     pub waited: Duration,
-    /// Who answers whom is a guess.
+    /// Which message answers which is a guess.
     pub is_guess: bool,
-    /// It ended before the answer can have arrived, or that may be none: nobody need have waited for its way back.
+    /// It ended before the answer can have arrived, or has none: nobody need have waited for the way back.
     pub is_unheard: bool,
-    /// What the initiator acknowledged when it sent last.
+    /// The acknowledgement number in the initiator's last packet.
     pub request_acks: Option<Seq>,
     /// First byte of the reply, once there is one.
     pub reply_first: Option<Seq>,
@@ -471,15 +470,15 @@ pub(crate) struct Open {
     pub packets: [u64; 2],
     /// The initiator's first byte.
     pub request_first: Option<Seq>,
-    /// How long its first segment is.
+    /// Length of its first segment.
     pub first_len: u32,
     /// End of the initiator's data so far.
     pub request_end: Option<Seq>,
-    /// What the wait of its first segment on its way here was counted from, where that can be told.
+    /// What the delay of its first segment on the way here is relative to, if known.
     pub way_base: Maybe<Duration>,
-    /// What that wait came to by its time stamp, until it is settled.
+    /// That delay by its time stamp, until settled.
     pub late: Option<Box<Charge>>,
-    /// What its initiator said behind it, and which its answer does not acknowledge: the next exchange.
+    /// What its initiator sent after it, and its answer does not acknowledge: the next exchange.
     pub later: Option<Box<Open>>,
     /// It is one of two that looked like one.
     pub is_parted: bool,
@@ -515,7 +514,7 @@ impl Open {
         }
     }
 
-    /// Bytes that it takes in all.
+    /// Bytes in use in all, its own size included.
     pub(crate) fn memory(&self) -> usize {
         let pieces = self.pieces.iter().map(|piece| piece.account.heap()).sum::<usize>();
         let kept = self.pieces.capacity() * size_of::<Piece>();
@@ -523,7 +522,7 @@ impl Open {
         size_of::<Self>() + self.request.heap() + self.reply.heap() + kept + pieces + later
     }
 
-    /// Begins anew with this segment, keeping the memory.
+    /// Restarts with this segment, keeping the memory.
     #[expect(clippy::inline_always, reason = "each usual request passes it")]
     #[inline(always)]
     pub(crate) fn restart(
@@ -579,7 +578,7 @@ impl Open {
         if self.reply_first.is_some() { &mut self.reply } else { &mut self.request }
     }
 
-    /// The end that has the last word so far.
+    /// The end that has spoken last so far.
     pub(crate) fn last_speaker(&self) -> usize {
         if self.reply_first.is_some() { 1 - self.initiator } else { self.initiator }
     }

@@ -2,7 +2,7 @@
 
 use crate::words::cause::Cause;
 
-/// What holds a sender that has more to send.
+/// Causes that hold a sender with more to send.
 pub(crate) const HOLDS: u32 = Cause::DelayedAckCwnd.bit()
     | Cause::SlowStart.bit()
     | Cause::SlowStartAfterIdle.bit()
@@ -11,8 +11,8 @@ pub(crate) const HOLDS: u32 = Cause::DelayedAckCwnd.bit()
     | Cause::SendBuffer.bit()
     | Cause::Pacing.bit();
 
-/// These, and what an application took beside the link.
+/// Those, and the application's time beside the link's.
 pub(crate) const KEPT: u32 = HOLDS | Cause::SenderThink.bit();
 
-/// What a slackened start was charged to until it shows that no window held it.
+/// What a slackening slow start is charged to until it shows that no window held it.
 pub(crate) const DOUBTED: u32 = Cause::SlowStart.bit() | Cause::CongestionWindow.bit();

@@ -1,4 +1,5 @@
-//! What does a line of a bill say: how long, on which cause, at which side, how sure, and which packets show it?
+//! What does a line of a bill say: how long, on which cause, at which side, with what confidence,
+//! and which packets show it?
 
 use tcpwhy_wire::Duration;
 
@@ -7,7 +8,7 @@ use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
 use crate::words::report::{Confidence, Detail, Line};
 
-/// No line has this place: there are fewer causes and sides.
+/// Never an index: there are fewer causes and sides.
 pub(super) const NO_DETAIL: u8 = u8::MAX;
 /// Waits whose packets are kept as evidence for one line.
 pub(super) const EVIDENCE_WAITS: usize = 2;
@@ -18,19 +19,20 @@ pub(super) struct AccountLine {
     pub side: Side,
     pub ns: Duration,
     pub by_confidence: [Duration; 3],
-    /// The packets of the longest wait, and of another one, as in [`Charge::evidence`].
+    /// The packets of the longest wait, and of one other, as in [`Charge::evidence`].
     pub evidence: [[u64; 3]; EVIDENCE_WAITS],
     pub longest: Duration,
-    /// By how much more time was spent in the detail's form than in others that it has been compared with.
+    /// How much more time was spent in the detail's form than in the others it was compared with.
     pub lead: Duration,
     pub waits: u32,
-    /// Where the detail is, and whether it has one: of the longest wait in the form in which most of the time was spent.
+    /// The index of the detail, and whether there is one: that of the longest wait, in the form
+    /// that took the most time.
     pub detail: u8,
     pub detailed: bool,
 }
 
 impl AccountLine {
-    /// Of the first charge to its cause.
+    /// From the first charge to its cause.
     #[expect(clippy::inline_always, reason = "it is put together where it is to stand")]
     #[inline(always)]
     pub(super) fn of(charge: &Charge) -> Self {
@@ -39,7 +41,7 @@ impl AccountLine {
             cause: charge.cause,
             side: charge.cause.side(charge.sender),
             ns: charge.ns,
-            // Without a place that is looked up, it is put together in the line.
+            // Without an indexed write, it can be built in place.
             by_confidence: [Confidence::Possible, Confidence::Likely, Confidence::Certain].map(as_sure),
             evidence: [charge.evidence, [0; 3]],
             longest: charge.ns,
@@ -50,13 +52,13 @@ impl AccountLine {
         }
     }
 
-    /// Whether it has the packets that end as many waits as it cites.
+    /// Whether it already cites as many waits as it can.
     #[inline]
     pub(super) fn is_cited(&self) -> bool {
         self.evidence.iter().all(|[_, ends, _]| *ends != 0)
     }
 
-    /// Another charge to it, but for its detail.
+    /// Another charge to it, without its detail.
     #[inline]
     pub(super) fn add(&mut self, charge: &Charge) {
         self.ns += charge.ns;
@@ -65,8 +67,9 @@ impl AccountLine {
         self.cite(charge.evidence, charge.ns);
     }
 
-    /// Whether another detail, of waits of `ns` in all of which one took `longest`, says more than its own (`forms`). Time decides between two
-    /// forms (a majority by weight: Boyer and Moore, MJRTY, 1991), and otherwise the longest wait.
+    /// Whether another detail, from waits of `ns` in all with a longest of `longest`, says more
+    /// than its own (`forms`). Between two forms time decides (a majority by weight: Boyer and
+    /// Moore, MJRTY, 1991), otherwise the longest wait.
     pub(super) fn is_better_told_by(
         &mut self,
         forms: [Option<Form>; 2],
@@ -104,7 +107,7 @@ impl AccountLine {
         }
     }
 
-    /// A wait so long is shown by these packets: before any other where none was longer.
+    /// Cites the packets of a wait of `ns`; the longest wait comes first.
     pub(super) fn cite(&mut self, packets: [u64; 3], ns: Duration) {
         if packets == [0; 3] {
             self.longest = self.longest.max(ns);
@@ -117,7 +120,7 @@ impl AccountLine {
     }
 }
 
-/// What an account comes to, as it is handed over.
+/// What an account comes to, in the form in which it is handed over.
 #[derive(Clone, Copy)]
 pub(crate) struct Bill<'a> {
     pub(super) lines: &'a [AccountLine],
@@ -133,13 +136,13 @@ impl<'a> Bill<'a> {
         lines
     }
 
-    /// The n-th line in the order in which they first appeared.
+    /// The n-th line in order of first appearance.
     #[inline]
     pub(super) fn line(self, n: usize) -> LineView<'a> {
         LineView(&self.lines[n], self.details)
     }
 
-    /// The lines in the order in which they first appeared, without building a report from them.
+    /// The lines in order of first appearance, without building a report from them.
     pub(crate) fn summary(self) -> impl Iterator<Item = LineView<'a>> {
         self.lines.iter().map(move |line| LineView(line, self.details))
     }
@@ -164,7 +167,7 @@ impl LineView<'_> {
 
     pub(crate) fn detail(self) -> Detail {
         let own = self.own_detail().unwrap_or_default();
-        // Each wait for a repair is a packet that was sent again.
+        // Each wait for a repair is one retransmitted packet.
         let retransmits = own.retransmits.map(|n| n.max(self.0.waits));
         Detail { waits: Some(self.0.waits), retransmits, ..own }
     }
@@ -205,7 +208,8 @@ impl LineView<'_> {
     }
 }
 
-/// Adds the packet with which a wait begins, the one that released the one that ends it, and that one; the longest wait first.
+/// Adds, for each wait, the packet at its start, the one that released its end, and the one at its
+/// end; the longest wait first.
 pub(super) fn cite(waits: &[[u64; 3]; EVIDENCE_WAITS], cited: &mut Vec<u64>) {
     for &[begins, ends, released] in waits {
         for packet in [begins, released, ends] {

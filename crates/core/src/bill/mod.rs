@@ -1,5 +1,5 @@
-//! What has an exchange cost so far, and what of that is not settled yet? Charges, the accounts that add them up, and the two
-//! paths of an exchange that each have one.
+//! What has an exchange cost so far, and what of that is not settled yet? Charges, the accounts
+//! that add them up, and the two paths of an exchange, each with its own account.
 
 pub(crate) mod account;
 pub(crate) mod asked;

@@ -1,4 +1,4 @@
-//! A part of a message that may be one of its own.
+//! A part of a message that may be a message of its own.
 
 use tcpwhy_wire::{Instant, Seq};
 
@@ -13,7 +13,7 @@ pub(crate) struct Piece {
     pub start: Instant,
     pub bytes: u64,
     pub packets: [u64; 2],
-    /// The sender's pause behind it.
+    /// The sender's pause after it.
     pub silence: Split,
     /// Its last segment, and where that ends.
     pub last: LastData,

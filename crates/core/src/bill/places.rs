@@ -1,12 +1,13 @@
-//! Where may an exchange be put together, so that not each connection asks for memory and gives it back?
+//! Where are exchanges built, without an allocation for every connection?
 
 use crate::bill::exchange::Open;
 
-/// So many are kept: connections that end and begin take turns.
+/// How many are kept: connections that end and begin take turns.
 const PLACES_MAX: usize = 32;
 
-/// Places of exchanges that are over. Only those are kept that took nothing besides their own: what a connection takes must not depend on who had
-/// ended before it, as who is given up where there are too many depends on that.
+/// Memory of exchanges that are over. Only those without further heap memory are kept: a
+/// connection's memory use must not depend on which ones ended before it, because it decides which
+/// connections are given up when there are too many.
 #[derive(Debug, Default)]
 pub(crate) struct Places(
     #[expect(clippy::vec_box, reason = "a place goes to its connection as it is, and is not copied")]
@@ -27,14 +28,14 @@ impl Places {
 }
 
 impl Clone for Places {
-    /// What is cloned goes its own way, with nothing to spare.
+    /// A clone starts without spare places.
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
 impl PartialEq for Places {
-    /// What lies about says nothing.
+    /// Spare places do not count.
     fn eq(&self, _: &Self) -> bool {
         true
     }

@@ -1,11 +1,12 @@
 //! What can change a charge after it was made, and why?
 //!
-//! A charge is made when its interval ends. What later packets show of it is a [`Revision`], and nothing else takes anything back
-//! that stands in an account, moves it to another cause, or makes it more or less certain. No revision changes how long an exchange
-//! took, but [`Revision::News`] and [`Revision::RepairUnneeded`], which say that nobody had waited.
+//! A charge is made when its interval ends. Whatever later packets show about it is a [`Revision`];
+//! nothing else takes back a charge, moves it to another cause, or changes its confidence. No
+//! revision changes how long an exchange took, except [`Revision::News`] and
+//! [`Revision::RepairUnneeded`], which say that nobody had waited.
 //!
-//! What is doubtful from the beginning is doubted before it is charged (`Split::doubt`); what turns out to have come earlier is a
-//! charge of its own (`rules/late_start.rs`).
+//! What is doubtful from the beginning is doubted before it is charged (`Split::doubt`); what turns
+//! out to have come earlier is a charge of its own (`rules/late_start.rs`).
 
 mod clock_set;
 mod guess;
@@ -31,66 +32,76 @@ pub(crate) use guess::Guess;
 /// What changes, and what shows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Revision<'a> {
-    /// A retransmission was needed: what was charged for it counts, behind what blocked its sender before.
+    /// A retransmission was needed: its charges count, after what blocked its sender before.
     RepairNeeded,
-    /// The original had arrived (a D-SACK, RFC 2883; an echoed time stamp, RFC 3522; a peer that went on): nothing waited for its copy.
+    /// The original had arrived (a D-SACK, RFC 2883; an echoed time stamp, RFC 3522; a peer that
+    /// went on): nothing waited for the retransmission.
     RepairUnneeded,
-    /// The original of what counts as repaired had arrived, and what acknowledged it was late on the path.
+    /// A retransmission counts, but its original had arrived, and the acknowledgement was delayed
+    /// on the path.
     CopySpare(Spare),
-    /// The answer had stood on the path for so long at least: of what is left of the wait nobody knows whose it was.
+    /// The answer was delayed on the path for at least this long: whose the rest of the wait was is
+    /// unknown.
     AnswerStood { server: Side, ns: Duration, packets: [u64; 2] },
     /// What seemed a pause of the sender's the path had stood.
     PauseStood { sender: Side, pause: Pause, packet: u64 },
     /// What had left before the answer came with it: how long either had stood on the path nobody knows.
     CameTogether { server: Side },
-    /// A timer ran from `from` on, all the while that its sender waited for these.
+    /// A timer had been running since `from`, all the while that its sender waited for these.
     TimerRan { waits: &'a [Suspect], from: Instant, sender: Side },
-    /// The way to the peer proves to be shorter: acknowledgements that seemed prompt had been held back.
+    /// The path to the peer proves to be shorter: acknowledgements that seemed prompt had been
+    /// delayed.
     AcknowledgementsHeldBack { sender: Side },
-    /// What Nagle held left whole with `packet`: bytes that Nagle holds later were written later, and the hold before them had delayed
-    /// nothing.
+    /// The tail that Nagle held left whole with `packet`: bytes that Nagle holds later were written
+    /// later, and the hold before them delayed nothing.
     TailLeftWhole { packet: u64, sender: Side },
-    /// A full segment left right behind a tail that Nagle had held: its writer had slept for room in its send buffer all the time.
+    /// A full segment left right after a tail that Nagle had held: its writer had been asleep all
+    /// the time, waiting for send buffer space.
     WriterSlept { tail: Tail, packet: u64, sender: Side },
-    /// The application wrote `packet` at its own pace: what had held earlier bytes meanwhile delayed nothing.
+    /// The application wrote `packet` at its own pace: whatever held earlier bytes meanwhile
+    /// delayed nothing.
     OwnPace { packet: u64, sender: Side },
     /// The application wrote on behind the first hold of its message: whether that had kept it from going on nothing shows.
     HeldOnce { sender: Side },
     /// A beat has shown: up to so much of what the application may have taken before was the pace as well.
     BeatShown { pacing: &'a Charge, unsure: Duration, sender: Side },
-    /// The link's rate has shown: so much of what was charged to this cause was not its. Whose it was says `bill/early.rs`.
+    /// The link's rate is known now: this much of the charges to this cause was wrong.
+    /// `bill/early.rs` says whose it was.
     RateShown { cause: Cause, ns: Duration, sender: Side },
-    /// Flights go on as no window's do: what a start was charged, the send buffer may have held.
+    /// Flights vary as no window's flights do: the send buffer may have held what was charged to a
+    /// slow start.
     NoWindow { cause: Cause, ns: Duration, packets: [u64; 3], sender: Side },
-    /// ... and what it may have held, it has likely held.
+    /// What the send buffer may have held, it has likely held.
     BufferShown { sender: Side },
-    /// What was repaired had arrived: a host dropped it, in this form.
+    /// What was retransmitted had arrived: a host dropped it, in this form.
     Dropped { by: Side, form: Form },
-    /// What seemed to be lost before an answer came with it: what that was charged was likely the server's own time.
+    /// What seemed lost before an answer came with it: the charge for that was likely the server's
+    /// own time.
     NoneLost { server: Side, packets: [u64; 2] },
-    /// What was repaired may have arrived: it is no more than likely the path's.
+    /// What was retransmitted may have arrived: that the path lost it is at most likely.
     MayBeDropped,
-    /// What may have been one message may be many, of this form.
+    /// What looked like one message may be many, of this form.
     MayBeMany { sender: Side, form: Form },
-    /// A message goes on in so many pieces, for so long, that it may be a stream: its sender's pauses are no more than likely a wait.
+    /// A message continues in so many pieces, for so long, that it may be a stream: its sender's
+    /// pauses are at most likely a wait.
     MayBeStream { sender: Side },
-    /// What was billed to the server was a cork's (`rules/cork.rs`), as surely as this.
+    /// Time billed to the server was a cork's (`rules/cork.rs`), with this confidence.
     Corked { server: Side, detail: Detail, confidence: Confidence },
-    /// What was billed to the server may have been something else: a cork's, or the time until there was news.
+    /// Time billed to the server may have been a cork's, or the wait for news.
     MayBeOther { server: Side, form: Form },
     /// It was the time until there was news: nobody waited for an answer.
     News { server: Side },
-    /// The messages set up TLS: their round trips are that handshake's.
+    /// The messages set up TLS: their round trips are part of that handshake.
     SetUpTls { asker: Side },
-    /// The capture's clock was set meanwhile, on by so much: nobody took that time.
+    /// The capture's clock was set forward by this much meanwhile: nobody took that time.
     ClockSet { ns: Duration, asker: Side, packets: [u64; 2] },
     /// It rests on a guess.
     Guessed(Guess),
 }
 
-/// Where charges of a path stand, from those that may still not count to those that do.
+/// Where the charges of a path are, from those that may still not count to those that do.
 pub(crate) struct Accounts<'a> {
-    /// Of retransmissions that may have repaired nothing.
+    /// For retransmissions that may have repaired nothing.
     pub pending: Option<&'a mut Account>,
     /// What blocked the sender since the application last wrote at its own pace.
     pub blocked: Option<&'a mut Account>,
@@ -98,7 +109,7 @@ pub(crate) struct Accounts<'a> {
 }
 
 impl Accounts<'_> {
-    /// Takes back up to `ns` of a cause, of what is settled last. Returns how much that was.
+    /// Takes back up to `ns` of a cause, from the settled account last. Returns how much.
     fn take_back(&mut self, cause: Cause, sender: Side, ns: Duration) -> Duration {
         let mut left = ns;
         let open = [self.pending.as_deref_mut(), self.blocked.as_deref_mut()];
@@ -108,8 +119,10 @@ impl Accounts<'_> {
         ns - left
     }
 
-    /// What a copy was charged the path had taken to bring what acknowledges the first one. A probe leaves sooner than hosts hold that back for. Nor had a
-    /// queue of listen(2) dropped what arrived. How long what comes behind it had stood, nothing tells.
+    /// Moves the charge for an unnecessary retransmission to the path, which was slow to bring the
+    /// first acknowledgement; only possibly for a probe, which leaves sooner than hosts delay
+    /// acknowledgements. The same for what was blamed on a full accept queue, listen(2), as the
+    /// data had arrived. How long later packets were delayed is unknown.
     fn on_spare(self, Spare { sender, ns, probe, packets }: Spare) -> Duration {
         let mut left = [(Cause::Rto, ns, Confidence::Likely), (Cause::Loss, probe, Confidence::Possible)];
         for account in self.pending.into_iter().chain([self.settled]) {
@@ -131,7 +144,7 @@ impl Accounts<'_> {
         ns + probe - left[0].1 - left[1].1
     }
 
-    /// What a loss before the answer was charged the server had taken.
+    /// Moves the charge for a loss before the answer to the server.
     fn on_none_lost(mut self, server: Side, [begins, ends]: [u64; 2]) -> Duration {
         let ns = self.take_back(Cause::Rto, server, Duration::MAX);
         let own = Charge::new(Cause::ServerThink, server, ns, Confidence::Likely);
@@ -165,14 +178,15 @@ impl Accounts<'_> {
 }
 
 impl Account {
-    /// Revises what is settled.
+    /// Revises the settled account.
     pub(crate) fn revise(&mut self, revision: Revision<'_>) -> Duration {
         revision.apply(Accounts { pending: None, blocked: None, settled: self })
     }
 }
 
 impl Revision<'_> {
-    /// Changes what stands in these accounts. Returns how much was taken back or moved, where it may be a part.
+    /// Changes these accounts. Returns how much was taken back or moved, for revisions that may
+    /// move only a part.
     pub(crate) fn apply(self, mut on: Accounts<'_>) -> Duration {
         match self {
             Self::RepairNeeded => {
@@ -237,7 +251,7 @@ impl Revision<'_> {
     }
 }
 
-/// What a loss costs.
+/// The causes that a loss is billed to.
 const REPAIRS: [Cause; 3] = [Cause::Rto, Cause::Loss, Cause::SynRetransmit];
 
 fn own_pace(ns: Duration, packet: u64, sender: Side) -> Charge {
@@ -250,18 +264,18 @@ fn send_buffer(ns: Duration, sender: Side, [begins, ends, released]: [u64; 3], f
     charge.evidence(begins, ends).released_by(released).detail(detail)
 }
 
-/// What changes one account: nobody else may.
+/// What changes one account; nothing else may.
 impl Account {
     fn place_of(&mut self, cause: Cause, side: Side) -> Option<usize> {
         self.open().lines.iter().position(|line| line.cause == cause && line.side == side)
     }
 
-    /// Takes back up to `ns` of what was charged to a cause. Returns how much that was.
+    /// Takes back up to `ns` of the charges to a cause. Returns how much.
     fn take_back(&mut self, cause: Cause, sender: Side, ns: Duration) -> Duration {
         self.take_back_at(cause, cause.side(sender), ns)
     }
 
-    /// So much of it nobody took: the capture's clock was set.
+    /// Moves this much to `unexplained`: the capture's clock was set.
     fn leave_out(&mut self, ns: Duration, asker: Side, [begins, ends]: [u64; 2]) -> Duration {
         let taken = self.take_set(ns);
         let set = Charge::new(Cause::Unexplained, asker, taken, Confidence::Possible);
@@ -269,8 +283,8 @@ impl Account {
         taken
     }
 
-    /// So much of what was charged to the server the path had taken, with what time stamps have shown of it before, and perhaps all, unless these had likely shown as
-    /// much.
+    /// Moves this much of the server's time to the path, together with what time stamps have shown
+    /// before. All of it may be the path's, unless those had likely shown as much.
     fn let_stand(&mut self, server: Side, ns: Duration, [begins, ends]: [u64; 2]) -> Duration {
         let place = self.place_of(Cause::Queueing, Cause::Queueing.side(server));
         let (told, sure) = place.map_or((Duration::ZERO, Duration::ZERO), |place| {
@@ -285,14 +299,14 @@ impl Account {
         stood
     }
 
-    /// What an application may have taken was its pace as well.
+    /// Possible application time was pacing too.
     fn keep_beat(&mut self, pacing: &Charge, unsure: Duration, sender: Side) -> Duration {
         let ns = self.take_back(Cause::SenderThink, sender, unsure);
         self.charge(&Charge { ns, ..pacing.clone() });
         ns
     }
 
-    /// What was charged to one cause belongs to another, as far as could be told likely.
+    /// Moves the charges of one cause to another, with their confidence.
     fn rename(&mut self, from: Cause, to: Cause, sender: Side) {
         let side = from.side(sender);
         let Some(place) = self.place_of(from, side) else { return };
@@ -302,7 +316,7 @@ impl Account {
         self.absorb_line(&AccountLine { cause: to, side: to.side(sender), ..line }, detail);
     }
 
-    /// What was charged to the server a cork had held.
+    /// Moves the server's charge to a cork.
     fn cork(&mut self, server: Side, detail: Detail, confidence: Confidence) {
         let Some(place) = self.place_of(Cause::ServerThink, server) else { return };
         let line = self.remove_line(place);
@@ -313,7 +327,7 @@ impl Account {
         self.absorb_line(&line, Some(detail));
     }
 
-    /// What repairs were charged to the path was likely this end's, of this form.
+    /// Repairs charged to the path were likely this end's, of this form.
     fn blame_repairs(&mut self, side: Side, form: Form) {
         for cause in REPAIRS {
             let Some(place) = self.place_of(cause, Side::Path) else { continue };
@@ -335,7 +349,7 @@ impl Account {
         self.temper(|line| line.cause == Cause::SenderThink && line.side == sender);
     }
 
-    /// What these lines say is no more than likely.
+    /// Lowers these lines to likely at most.
     fn temper(&mut self, which: impl Fn(&AccountLine) -> bool) {
         for line in self.open().lines.iter_mut().filter(|line| which(line)) {
             let [_, likely, certain] = &mut line.by_confidence;
@@ -343,7 +357,7 @@ impl Account {
         }
     }
 
-    /// What was charged to a cause because it may have been that proves to be likely.
+    /// Raises possible charges to a cause to likely.
     fn confirm(&mut self, cause: Cause, sender: Side) {
         let side = cause.side(sender);
         if let Some(place) = self.place_of(cause, side) {
@@ -353,7 +367,7 @@ impl Account {
         }
     }
 
-    /// What was charged to a cause was no more than possibly that, of this form.
+    /// Lowers the charges to a cause to possible, of this form.
     fn doubt(&mut self, cause: Cause, sender: Side, form: Option<Form>) {
         let side = cause.side(sender);
         let Written { lines, details } = self.open();
@@ -384,7 +398,7 @@ impl Account {
         LineView(&lines[place], details).own_detail()
     }
 
-    /// Takes a line out, and its detail: a message may be held and forgiven without end.
+    /// Removes a line and its detail: a message may be held and forgiven without end.
     fn remove_line(&mut self, place: usize) -> AccountLine {
         let Written { lines, details } = self.open();
         let line = lines.remove(place);

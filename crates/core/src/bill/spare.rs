@@ -1,4 +1,4 @@
-//! Which copies seemed to repair something, should it show that they were for nothing?
+//! Which retransmissions seemed to repair something, in case they prove unnecessary?
 
 use tcpwhy_wire::{Duration, Instant, SackBlock, Segment, Seq};
 
@@ -7,18 +7,19 @@ use crate::bill::split::Split;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
 
-/// Copies of one message that are remembered.
+/// Retransmissions of one message that are remembered.
 const COPIES_MAX: usize = 4;
-/// ... and of those that are over.
+/// The same for messages that are over.
 const OVER_MAX: usize = 16;
-/// A copy that the path holds is told within so many times what had passed before it left, ...
+/// A D-SACK for a delayed retransmission comes within this multiple of the time from the first
+/// transmission to it.
 const TOLD_TIMES: i64 = 4;
-/// ... within this at least ...
+/// The least value of that time.
 const TOLD_MIN: Duration = Duration::from_secs(1);
-/// ... and at most, or never. Source: none written down.
+/// The greatest value; later it never comes. Source: none written down.
 const TOLD_MAX: Duration = Duration::from_secs(10);
 
-/// What was charged for a copy that left when a timer had run out.
+/// What was charged for a retransmission sent when a timer had expired.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spare {
     pub sender: Side,
@@ -28,25 +29,26 @@ pub(crate) struct Spare {
     pub packets: [u64; 3],
 }
 
-/// A copy of these bytes.
+/// A retransmission of these bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Copied {
     at: Instant,
     packet: u64,
-    /// When its bytes had left first, as far as is known.
+    /// When its bytes were first sent, as far as is known.
     since: Instant,
     bytes: [Seq; 2],
     charged: Spare,
-    /// So many other copies have some of them too, or had: which of these had arrived only all of them tell.
+    /// How many other retransmissions share bytes with it: only D-SACKs for all of them tell which
+    /// had arrived.
     others: u8,
     /// Its receiver had its bytes before it arrived.
     told: bool,
-    /// It counts by now.
+    /// It counts as needed so far.
     counts: bool,
 }
 
 impl Spare {
-    /// Nothing yet, of this copy's sender and packets.
+    /// A zero charge with this one's sender and packets.
     const fn of_none(self) -> Self {
         Self { ns: Duration::ZERO, probe: Duration::ZERO, ..self }
     }
@@ -57,7 +59,8 @@ impl Spare {
 }
 
 impl Copied {
-    /// Until when its receiver may say that it had its bytes before: what was on the path with it was on its way for so long.
+    /// Until when its receiver may report that it had the bytes before: packets on the path took
+    /// this long.
     fn until(&self) -> Instant {
         self.at + (self.at - self.since).times(TOLD_TIMES).max(TOLD_MIN).min(TOLD_MAX)
     }
@@ -66,7 +69,7 @@ impl Copied {
         self.bytes[0].before(end) && start.before(self.bytes[1])
     }
 
-    /// Moves what it was charged to what several were.
+    /// Moves its charge to the common one of several.
     fn move_to(&mut self, several: &mut Option<Spare>) {
         if self.charged.is_positive() {
             let Spare { ns, probe, packets, .. } = self.charged;
@@ -78,7 +81,7 @@ impl Copied {
     }
 }
 
-/// The last copies of a message.
+/// The last retransmissions of a message.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Copies(Vec<Copied>);
 
@@ -96,7 +99,7 @@ impl Copies {
         self.0.capacity() * size_of::<Copied>()
     }
 
-    /// `segment` goes out again after `split`.
+    /// `segment` is retransmitted after `split`.
     pub(crate) fn note(&mut self, split: &Split, segment: &Segment) {
         let bytes = [segment.seq, segment.seq + segment.payload_len];
         let (others, first_at) = self.count_others(bytes);
@@ -116,7 +119,8 @@ impl Copies {
         self.0.push(Copied { at, packet, since, bytes, charged, others, told: false, counts: false });
     }
 
-    /// One more copy of these bytes went out. Returns how many there were, and when these bytes had left first.
+    /// Notes one more retransmission of these bytes. Returns how many there were before, and when
+    /// the bytes were first sent.
     fn count_others(&mut self, bytes: [Seq; 2]) -> (u8, Option<Instant>) {
         let (mut others, mut first_at) = (0_u8, None);
         for other in self.0.iter_mut().filter(|other| other.shares(bytes)) {
@@ -127,18 +131,20 @@ impl Copies {
         (others, first_at)
     }
 
-    /// Whether one of them was charged what its receiver may still say was for nothing.
+    /// Whether the receiver may still report as unnecessary one of them that was charged.
     pub(crate) fn are_undecided(&self, now: Instant) -> bool {
         self.0.iter().any(|copied| self.is_undecided(copied, now))
     }
 
-    /// Whether it was charged what its receiver may still say was for nothing: the path may hold it as long as another copy of its bytes.
+    /// Whether the receiver may still report it as unnecessary, and it was charged: the path may
+    /// hold it as long as another retransmission of its bytes.
     fn is_undecided(&self, copied: &Copied, now: Instant) -> bool {
         let until = self.0.iter().filter(|other| other.shares(copied.bytes)).map(Copied::until).max();
         copied.counts && copied.charged.is_positive() && until.is_some_and(|until| now <= until)
     }
 
-    /// Takes those of a message that is over. One that has bytes of a message before it as well is known.
+    /// Takes those of a message that is over. One that also carries bytes of an earlier message is
+    /// known already.
     pub(crate) fn append(&mut self, over: &Self) {
         for &copied in &over.0 {
             match self.0.iter_mut().find(|known| known.packet == copied.packet) {
@@ -149,7 +155,8 @@ impl Copies {
         self.0.drain(..self.0.len().saturating_sub(OVER_MAX));
     }
 
-    /// `segment` goes out again though its message is over: which of its copies had arrived only all of them tell.
+    /// `segment` is retransmitted although its message is over: only D-SACKs for all copies tell
+    /// which had arrived.
     pub(crate) fn note_after(&mut self, segment: &Segment) {
         let (at, packet, bytes) =
             (segment.at, segment.packet, [segment.seq, segment.seq + segment.payload_len]);
@@ -160,13 +167,13 @@ impl Copies {
         self.0.drain(..self.0.len().saturating_sub(OVER_MAX));
     }
 
-    /// Whether a message of these packets may still turn out to have been repaired for nothing.
+    /// Whether a message with these packets may still turn out to have been repaired unnecessarily.
     pub(crate) fn may_tell_of(&self, [first, last]: [u64; 2], now: Instant) -> bool {
         let of = |copied: &Copied| (first..=last).contains(&copied.packet);
         self.0.iter().any(|copied| of(copied) && self.is_undecided(copied, now) && !self.is_told(copied))
     }
 
-    /// What was charged for copies in a message of these packets that were for nothing.
+    /// The charges for unnecessary retransmissions in a message with these packets.
     pub(crate) fn take_told_of(&mut self, [first, last]: [u64; 2]) -> Option<Spare> {
         let mut of_all = None;
         for n in 0..self.0.len() {
@@ -177,7 +184,8 @@ impl Copies {
         of_all
     }
 
-    /// Forgets those of which nothing more is to be learnt, unless their message is to take it yet.
+    /// Forgets them once nothing more can be learned, unless their message has yet to take the
+    /// charges.
     pub(crate) fn forget_decided(&mut self, now: Instant) {
         let told = |copied: &Copied| copied.counts && copied.charged.is_positive() && self.is_told(copied);
         if self.0.iter().all(|copied| now > copied.until() && !told(copied)) {
@@ -185,7 +193,7 @@ impl Copies {
         }
     }
 
-    /// The last ones count, and the timer before them took so much more.
+    /// The last ones count; the timer before them took `timer` more.
     pub(crate) fn count(&mut self, timer: Duration) {
         let mut waited = timer;
         for copied in self.0.iter_mut().filter(|copied| !copied.counts) {
@@ -202,8 +210,8 @@ impl Copies {
         self.0.retain(|copied| copied.counts);
     }
 
-    /// What was charged for copies that count and that D-SACKs by now show to have been for nothing, this one being heard of what had left `by`
-    /// then.
+    /// The charges for retransmissions that count but that D-SACKs, including this one about what
+    /// had left `by` then, show to be unnecessary.
     pub(crate) fn told(&mut self, block: SackBlock, by: Instant) -> Option<Spare> {
         self.name(block, by);
         let mut of_all = None;
@@ -215,8 +223,10 @@ impl Copies {
         of_all
     }
 
-    /// A D-SACK names a copy of each of its bytes, of those that had left `by` then: one D-SACK names one copy of the same bytes (RFC 2883, 4), and as
-    /// each is behind what had left before it, as many as there are D-SACKs of the last ones at least were for nothing.
+    /// Assigns a D-SACK to one retransmission of each of its bytes, of those that had left `by`
+    /// then. A D-SACK reports one duplicate (RFC 2883, 4), and each retransmission follows the
+    /// earlier transmissions, so at least as many of the last ones as there are D-SACKs were
+    /// unnecessary.
     pub(crate) fn name(&mut self, block: SackBlock, by: Instant) {
         let mut named = [false; OVER_MAX];
         for n in (0..self.0.len()).rev() {
@@ -228,7 +238,7 @@ impl Copies {
         }
     }
 
-    /// When the last one left of those that had left by `at`.
+    /// When the last one left, of those that had left by `at`.
     pub(crate) fn last_left_by(&self, at: Instant) -> Option<Instant> {
         self.0.iter().map(|copied| copied.at).filter(|left| *left <= at).max()
     }
@@ -238,8 +248,8 @@ impl Copies {
         self.0.iter().any(|copied| copied.packet == packet)
     }
 
-    /// Whether a D-SACK names a part alone of copies that do not count yet, each of one segment, of which a receiver reports what it had, and no more
-    /// than that (RFC 2883, 4).
+    /// Whether a D-SACK covers only a part of retransmissions that do not count yet, each of one
+    /// segment: a receiver reports exactly what it had before (RFC 2883, 4).
     pub(crate) fn are_told_in_part(&self, block: SackBlock, mss: u32) -> bool {
         let named = |copied: &&Copied| !copied.counts && copied.shares([block.start, block.end]);
         let in_part = |copied: &Copied| {
@@ -251,15 +261,16 @@ impl Copies {
         named.peek().is_some() && named.all(in_part)
     }
 
-    /// Whether a D-SACK has named it, or one before it that had all of its bytes: these were there by then.
+    /// Whether a D-SACK has named it, or an earlier one with all of its bytes: these had arrived by
+    /// then.
     fn is_told(&self, copied: &Copied) -> bool {
         let [start, end] = copied.bytes;
         let has_all = |other: &Copied| other.bytes[0].at_or_before(start) && end.at_or_before(other.bytes[1]);
         self.0.iter().any(|other| other.told && other.at <= copied.at && has_all(other))
     }
 
-    /// What was charged for copies that do not count yet, where `ack` lies within them, and whether that is all of these: none that ends there can
-    /// have caused it, and of those that go on none had arrived.
+    /// The charges for retransmissions that do not count yet and span `ack`, and whether those are
+    /// all. None that ends at `ack` can have caused it, and none that continues beyond had arrived.
     pub(crate) fn around(&mut self, ack: Seq, mss: u32) -> Option<(Spare, bool)> {
         if self.0.len() == COPIES_MAX || self.0.iter().any(|copied| copied.bytes[1] == ack) {
             return None; // one that is not remembered may have ended there
@@ -277,20 +288,21 @@ impl Copies {
         of_all.map(|spare| (spare, !rest))
     }
 
-    /// When the last one left that does not count yet and had left by `at`.
+    /// When the last one left that does not count yet, of those that had left by `at`.
     pub(crate) fn left_by(&self, at: Instant) -> Option<Instant> {
         let left = self.0.iter().filter(|copied| !copied.counts && copied.at <= at);
         left.map(|copied| copied.at).max()
     }
 
-    /// What was charged for the only copy that does not count yet, if it left behind `since` and `ack` is beyond it.
+    /// The charge for the only one that does not count yet, if it left after `since` and `ack` is
+    /// beyond it.
     pub(crate) fn last(&mut self, since: Instant, ack: Seq) -> Option<Spare> {
         let alone = self.0.iter().filter(|copied| !copied.counts).count() == 1;
         let late = |copied: &Copied| copied.at > since && copied.bytes[1].at_or_before(ack);
         alone.then(|| self.take(|copied| !copied.counts && late(copied)))?
     }
 
-    /// What was charged for the only copy of all, where that counts.
+    /// The charge for the only one of all, if it counts.
     pub(crate) fn only(&mut self) -> Option<Spare> {
         (self.0.len() == 1).then(|| self.take(|copied| copied.counts))?
     }
@@ -301,7 +313,7 @@ impl Copies {
     }
 }
 
-/// Whether it is what a tail loss probe waited for: that finds a loss or none (RFC 8985, 7.4.2).
+/// Whether this is the wait for a tail loss probe, which may find a loss or not (RFC 8985, 7.4.2).
 fn is_probe(charge: &Charge) -> bool {
     charge.cause == Cause::Loss
         && charge.detail.as_ref().is_some_and(|detail| detail.form == Some(Form::TailProbe))

@@ -11,10 +11,11 @@ use crate::words::report::Confidence;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Split {
     rest: Duration,
-    /// Nearly always one or two: what is handed around on every packet is kept short. The first `count` of them count.
+    /// Nearly always one or two charges: splits are passed around for every packet, so they are
+    /// kept small. The first `count` are in use.
     near: [Charge; 2],
     count: u8,
-    /// The causes in it, a bit for each: they are asked for several times a packet.
+    /// The causes in it, one bit each: they are queried several times per packet.
     causes: u32,
     /// All of them, once there are more.
     #[expect(clippy::box_collection, reason = "a word instead of three in every split")]
@@ -31,7 +32,7 @@ impl Split {
         Self { rest: interval.at_least_zero(), near, count: 0, causes: 0, far: None }
     }
 
-    /// Charges as much of what is left as the charge asks for.
+    /// Takes the charge from what is left, as far as that suffices.
     #[inline]
     pub(crate) fn take(&mut self, mut charge: Charge) {
         charge.ns = charge.ns.at_least_zero().min(self.rest);
@@ -63,14 +64,14 @@ impl Split {
         self
     }
 
-    /// None of it is more than possible.
+    /// Lowers all charges to possible.
     #[cold]
     pub(crate) fn doubt(&mut self) {
         let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
         self.near.iter_mut().chain(far).for_each(|charge| charge.confidence = Confidence::Possible);
     }
 
-    /// A pause is one in the middle of a message, and does not begin another.
+    /// The pause is in the middle of a message and does not begin another.
     #[cold]
     pub(crate) fn settle_message(&mut self) {
         let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
@@ -82,7 +83,7 @@ impl Split {
         }
     }
 
-    /// What Nagle held may be a message of its own. What else that may be says more.
+    /// What Nagle held may be a message of its own. Any other form says more.
     #[cold]
     pub(crate) fn holds_message(&mut self) {
         let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
@@ -94,7 +95,7 @@ impl Split {
         }
     }
 
-    /// What seemed the answering program's time was held, and is charged like `held`.
+    /// What seemed to be the answering program's time was a hold, and is charged like `held`.
     #[cold]
     pub(crate) fn hold(&mut self, held: &Charge) {
         let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
@@ -104,7 +105,7 @@ impl Split {
         }
     }
 
-    /// None of it is more than likely.
+    /// Lowers all charges to likely at most.
     #[cold]
     pub(crate) fn temper(&mut self) {
         let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
@@ -130,7 +131,7 @@ impl Split {
         self.causes & causes != 0
     }
 
-    /// Whether nothing in it was spent on any but these causes.
+    /// Whether nothing in it was spent on any other cause.
     #[inline]
     pub(crate) fn has_only(&self, causes: u32) -> bool {
         self.causes & !causes == 0

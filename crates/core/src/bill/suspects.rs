@@ -13,11 +13,12 @@ const SUSPECTS_MAX: usize = 8;
 /// The shortest of them.
 const SUSPECT_MIN: Duration = Duration::from_millis(1);
 
-/// What a sender sends while its timer runs (a probe with new data, a segment for a late acknowledgement) does not make
-/// the timer run out sooner. The link's own time would have passed anyway.
+/// What a sender sends while its timer runs (a probe with new data, a segment for a late
+/// acknowledgement) does not make the timer expire sooner. The link's own time would have passed
+/// anyway.
 const SUSPECTS: u32 = HOLDS | Cause::Loss.bit() | Cause::Unexplained.bit();
 
-/// A wait of a sender whose data was missing, as it would be without that.
+/// A wait of a sender with data missing, as it would be without the loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Suspect {
     pub ended: Instant,
@@ -28,7 +29,7 @@ pub(crate) struct Suspect {
     is_probe: bool,
 }
 
-/// The last ones.
+/// The last suspects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Suspects(Vec<Suspect>);
 
@@ -66,7 +67,7 @@ impl Suspects {
         }
     }
 
-    /// Forgets them all, and returns those that ended between two times.
+    /// Forgets all, and returns those that ended between two times.
     pub(crate) fn drain(&mut self, from: Instant, until: Instant) -> impl Iterator<Item = Suspect> {
         self.0.drain(..).filter(move |suspect| suspect.ended > from && suspect.ended <= until)
     }

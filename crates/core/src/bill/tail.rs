@@ -16,7 +16,7 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// The one that left with this packet after `split`, if Nagle had held it.
+    /// The tail that left in this packet after `split`, if Nagle had held it.
     pub(crate) fn of(split: &Split, packet: u64) -> Option<Self> {
         let held = |charge: &&Charge| matches!(charge.cause, Cause::Nagle | Cause::NagleDelayedAck);
         let charge = split.charges().find(held)?;

@@ -1,7 +1,7 @@
-//! What do the sums over bills ask of one, and how do they get the rest of it?
+//! What do the sums over bills need from one, and how do they get the rest?
 //!
-//! Of nearly all lines it is enough how long, on what, at which side and how sure. A bill that is kept shorter than its lines says that
-//! by itself, and is drawn up only where somebody wants the packets that show it.
+//! For nearly all lines, duration, cause, side and confidence suffice. A bill in compact form can
+//! give these directly, and is drawn up only if its packets are asked for.
 
 use tcpwhy_wire::Duration;
 
@@ -18,14 +18,14 @@ pub(crate) struct Brief {
     pub confidence: Confidence,
 }
 
-/// A bill as it is handed over, however it is kept.
+/// A bill as it is handed over, in whatever form it is kept.
 pub(crate) trait Told: Copy {
     fn total(self) -> Duration;
 
     /// How many lines it has.
     fn count(self) -> usize;
 
-    /// The n-th of them, in the order in which they first appeared.
+    /// The n-th line, in order of first appearance.
     fn brief(self, n: usize) -> Brief;
 
     /// Draws it up.

@@ -1,8 +1,8 @@
 //! What does a usual reply cost?
 //!
-//! Nearly all exchanges are a request and a reply of one segment each, and cost the way and the server's time. Kept as just that, in
-//! a cache line, a bill goes to the ledger without an account of its own; whatever else happens to it writes it out first
-//! (`Account::open`).
+//! Nearly all exchanges are a request and a reply of one segment each, and cost a round trip and
+//! the server's time. Kept as just that, in a cache line, a bill goes to the ledger without an
+//! account of its own; anything else that happens to it writes it out first (`Account::open`).
 
 use tcpwhy_wire::Duration;
 
@@ -12,23 +12,23 @@ use crate::bill::told::{Brief, Told};
 use crate::words::cause::{Cause, Side};
 use crate::words::report::Confidence;
 
-/// What the way to whoever replies and back takes, and what it took itself. No part is negative.
+/// The round trip to the server, and the server's own time. No part is negative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct UsualBill {
     pub way: Duration,
     pub own: Duration,
-    /// That it was its own time.
+    /// That the own time was the server's.
     pub confidence: Confidence,
     pub server: Side,
     /// The request's packet, and the reply's.
     pub packets: [u64; 2],
-    /// The way from the capture to whoever asked, once the exchange is over, and its last packet.
+    /// The way from the capture to the requester, once the exchange is over, and its last packet.
     pub back: Duration,
     pub last: u64,
 }
 
 impl UsualBill {
-    /// Of a reply that has come so far.
+    /// For the reply as far as it has come.
     pub(crate) fn new(way: Duration, own: Duration, confidence: Confidence, server: Side) -> Self {
         Self { way, own, confidence, server, packets: [0; 2], back: Duration::ZERO, last: 0 }
     }
@@ -37,7 +37,7 @@ impl UsualBill {
         self.way + self.own + self.back
     }
 
-    /// What an account is charged, in this order.
+    /// The charges to an account, in this order.
     pub(super) fn charges(&self) -> [Charge; 3] {
         let [asked, replied] = self.packets;
         let of = |cause, ns, confidence| Charge::new(cause, self.server, ns, confidence);
@@ -48,7 +48,7 @@ impl UsualBill {
         ]
     }
 
-    /// What the lines that an account with these charges has come to.
+    /// The lines of an account with these charges, in brief.
     #[inline]
     pub(crate) fn told(&self) -> UsualTold<'_> {
         let of =
@@ -56,13 +56,14 @@ impl UsualBill {
         let way = of(Cause::RoundTrip, self.way + self.back, Confidence::Certain);
         let own = of(Cause::ServerThink, self.own, self.confidence);
         let count = usize::from(way.ns.is_positive()) + usize::from(own.ns.is_positive());
-        // Where the way there took no time, its line comes behind the server's, if there is one.
+        // If the round trip to the server took no time, its line comes after the server's, if there
+        // is one.
         let behind = own.ns.is_positive() && !self.way.is_positive();
         let lines = if behind { [own, way] } else { [way, own] };
         UsualTold { whole: Whole::Reply(self), total: self.total(), lines, count }
     }
 
-    /// The lines that an account with these charges has.
+    /// The lines of an account with these charges.
     #[cold]
     #[inline(never)]
     pub(crate) fn lines(&self) -> UsualLines {
@@ -81,7 +82,7 @@ impl UsualBill {
     }
 }
 
-/// A bill of one line, which measured nothing besides; of none, where that took no time.
+/// A bill of one line without details; of no line, if that took no time.
 pub(crate) struct OneLine(Charge);
 
 impl OneLine {
@@ -97,14 +98,15 @@ impl OneLine {
     }
 }
 
-/// What is told of.
+/// What the bill is about.
 #[derive(Clone, Copy)]
 enum Whole<'a> {
     Reply(&'a UsualBill),
     OneLine(&'a Charge),
 }
 
-/// It as it is handed over: one type for both, so that what adds them up is there once.
+/// The bill as it is handed over: one type for both kinds, so that the code that adds them up
+/// exists once.
 #[derive(Clone, Copy)]
 pub(crate) struct UsualTold<'a> {
     whole: Whole<'a>,
@@ -126,7 +128,7 @@ impl Told for &UsualTold<'_> {
 
     #[inline]
     fn brief(self, n: usize) -> Brief {
-        self.lines[n & 1] // there are two, and nothing is checked
+        self.lines[n & 1] // masked: saves the bounds check
     }
 
     fn in_full<T>(self, read: impl FnOnce(Bill<'_>) -> T) -> T {
@@ -140,7 +142,7 @@ impl Told for &UsualTold<'_> {
     }
 }
 
-/// Its lines, drawn up.
+/// The lines, drawn up.
 pub(crate) struct UsualLines {
     lines: [AccountLine; 2],
     count: usize,
@@ -148,7 +150,8 @@ pub(crate) struct UsualLines {
 }
 
 impl UsualLines {
-    /// The way there took no time: its line comes behind the server's, if there is one.
+    /// The round trip to the server took no time: its line comes after the server's, if there is
+    /// one.
     #[cold]
     #[inline(never)]
     fn begin_with(&mut self, own: &Charge, back: &Charge) {

@@ -1,6 +1,7 @@
-//! What has held one direction lately, so that each message behind it can be billed what it waited?
+//! What has held one direction lately, so that each later message can be billed for it?
 //!
-//! Bytes are delivered in order: a lost segment, a closed window or a full link delays every message that lies behind it.
+//! Bytes are delivered in order: a lost segment, a closed window or a full link delays every
+//! message after it.
 
 use std::collections::VecDeque;
 
@@ -11,10 +12,10 @@ use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::words::cause::Cause;
 
-/// Waits remembered of one direction. What is older has no cause any more.
+/// Waits remembered of one direction. Older ones are lost.
 const WAITS_MAX: usize = 512;
-/// Waits that follow one another, each spent on the same causes in turn, are one up to this length: where in it a cause had
-/// its part is not known any more.
+/// Consecutive waits spent on the same causes in turn are merged up to this length: where in it
+/// each cause had its part is no longer known.
 const TURNS_MAX: Duration = Duration::from_millis(10);
 
 /// The waits of one direction's sender that were not its application's, in order of time.
@@ -23,7 +24,7 @@ pub(crate) struct Waits {
     kept: VecDeque<Waited>,
 }
 
-/// One of them, up to the segment that ended it. What it was spent on, one after the other, ended with it.
+/// One wait, up to the segment that ended it. Its charges follow one another and end with it.
 #[derive(Clone, Debug, PartialEq)]
 struct Waited {
     until: Instant,
@@ -35,8 +36,8 @@ impl Waited {
         self.until - self.charges.iter().map(|charge| charge.ns).sum::<Duration>()
     }
 
-    /// Takes what held the same direction right behind it, if that was the same: segment by segment, a bottleneck holds a
-    /// transfer thousands of times.
+    /// Merges what held the same direction right after it, if that was the same: segment by
+    /// segment, a bottleneck holds a transfer thousands of times.
     fn goes_on(&mut self, charges: &[Charge], until: Instant) -> bool {
         let ns: Duration = charges.iter().map(|charge| charge.ns).sum();
         let alike = |(one, other): (&Charge, &Charge)| {
@@ -58,7 +59,7 @@ impl Waited {
 }
 
 impl Waits {
-    /// Keeps what a wait that ended at `until` was spent on besides the causes in `but`.
+    /// Keeps what a wait that ended at `until` was spent on, except for the causes in `but`.
     pub(crate) fn keep(&mut self, split: &Split, but: u32, until: Instant) {
         let held = |charge: &&Charge| charge.ns.is_positive() && charge.cause.bit() & but == 0;
         let charges: Vec<Charge> = split.charges().filter(held).cloned().collect();
@@ -71,7 +72,7 @@ impl Waits {
         self.kept.push_back(Waited { until, charges });
     }
 
-    /// Forgets what ended by then.
+    /// Forgets waits that ended by then.
     pub(crate) fn forget(&mut self, before: Instant) {
         self.kept.retain(|waited| waited.until > before);
     }
@@ -81,14 +82,14 @@ impl Waits {
         self.kept.iter().any(|waited| waited.charges.iter().any(|charge| charge.cause == cause))
     }
 
-    /// How long this cause has held what passed at `at`.
+    /// How long this cause has held the segment that passed at `at`.
     pub(crate) fn held_until(&self, at: Instant, cause: Cause) -> Duration {
         let waited = self.kept.back().filter(|waited| waited.until == at);
         let charges = waited.into_iter().flat_map(|waited| &waited.charges);
         charges.filter(|charge| charge.cause == cause).map(|charge| charge.ns).sum()
     }
 
-    /// Bytes that it takes besides its own.
+    /// Bytes of heap memory in use.
     pub(crate) fn heap(&self) -> usize {
         let charges: usize = self.kept.iter().map(|waited| waited.charges.capacity()).sum();
         self.kept.capacity() * size_of::<Waited>() + charges * size_of::<Charge>()

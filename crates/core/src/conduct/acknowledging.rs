@@ -1,8 +1,9 @@
 //! How does an end acknowledge?
 //!
-//! A lone segment's acknowledgement may be held back (RFC 9293, 3.8.6.3; 40 ms and more on Linux, TCP_DELACK_MIN), but not the
-//! first ones of a Linux connection (tcp_enter_quickack_mode, net/ipv4/tcp_input.c). Of a burst every second segment is
-//! acknowledged at once, or fewer where an interface takes several together.
+//! The acknowledgement of a single segment may be delayed (RFC 9293, 3.8.6.3; 40 ms and more on
+//! Linux, TCP_DELACK_MIN), but not the first ones of a Linux connection (tcp_enter_quickack_mode,
+//! net/ipv4/tcp_input.c). In a burst every second segment is acknowledged at once, or fewer if the
+//! interface merges several.
 
 use std::collections::VecDeque;
 
@@ -11,7 +12,8 @@ use tcpwhy_wire::{Duration, Instant};
 use super::seen::{Seen, end_of, median};
 use crate::words::limits::HELD_BACK_MIN;
 
-/// An acknowledgement later than this waited for something else: no stack may hold one back longer (RFC 9293, 3.8.6.3).
+/// An acknowledgement later than this waited for something else: no stack may delay one for longer
+/// (RFC 9293, 3.8.6.3).
 const HELD_BACK_MAX: Duration = Duration::from_millis(600);
 
 /// How an end acknowledges data.
@@ -19,27 +21,27 @@ const HELD_BACK_MAX: Duration = Duration::from_millis(600);
 pub struct Acknowledging {
     /// Acknowledgements without data of a single segment that came at once.
     pub prompt: u32,
-    /// Those that were held back by 8 ms or more.
+    /// Those that were delayed by 8 ms or more.
     pub held: u32,
-    /// By how much: the median of those.
+    /// The median of their delays.
     pub delay: Option<Duration>,
-    /// Prompt ones before the first that was held back: the stack's quick phase, where there is one.
+    /// Prompt ones before the first delayed one: the stack's quick phase, if it has one.
     pub quick: u32,
-    /// Those that came with data, which may have waited for it.
+    /// Those sent with data, which may have waited for it.
     pub with_data: u32,
-    /// Segments for each acknowledgement of more than one: the median.
+    /// Segments per acknowledgement of more than one: the median.
     pub every: Option<u32>,
 }
 
 pub(super) fn of(seen: &Seen<'_>) -> Option<Acknowledging> {
     let mut conduct = Acknowledging::default();
-    // What is not acknowledged: its end, when it passed, and whether nothing was before it. Of several at a bottleneck each
-    // would be late by its queue.
+    // Unacknowledged segments: where each ends, when it passed, and whether none was outstanding
+    // before it. Of several at a bottleneck, each would be late by its queue.
     let (mut waiting, mut arrived) = (VecDeque::<(u64, Instant, bool)>::new(), 0);
     let (mut acked, mut delays, mut every) = (0, Vec::new(), Vec::new());
     for rung in seen.rungs {
         if !seen.is_own(rung) {
-            // What comes again was acknowledged, or not, for other reasons.
+            // Retransmissions are acknowledged, or not, for other reasons.
             if rung.len > 0 && end_of(rung) > arrived {
                 arrived = end_of(rung);
                 waiting.push_back((arrived, rung.at, waiting.is_empty()));

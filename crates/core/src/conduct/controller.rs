@@ -1,8 +1,9 @@
-//! Which congestion controller does a sender's way with losses look like?
+//! Which congestion control does a sender's reaction to losses look like?
 //!
-//! After a fast recovery the flight is half of what it was with Reno (RFC 5681, 3.2), 0.7 of it with CUBIC (RFC 9438, 4.6),
-//! and as large as before with BBR, which does not take a loss for congestion. A timeout says nothing: all of them
-//! begin with one segment again. It takes a capture near the sender to see what is in flight.
+//! After a fast recovery the flight is half of what it was with Reno (RFC 5681, 3.2), 0.7 of it
+//! with CUBIC (RFC 9438, 4.6), and as large as before with BBR, which does not treat a loss as
+//! congestion. A timeout says nothing: all of them restart with one segment. Only a capture near
+//! the sender shows what is in flight.
 
 use std::ops::RangeInclusive;
 
@@ -12,18 +13,18 @@ use crate::words::cause::Cause;
 /// What a sender's flights look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Controller {
-    /// `reno`, `cubic` or `bbr`; `None` where the share is that of none of them.
+    /// `reno`, `cubic` or `bbr`; `None` if the share matches none of them.
     pub looks_like: Option<&'static str>,
-    /// What was in flight after a recovery, in percent of what was before it: the median.
+    /// Bytes in flight after a recovery, in percent of those before it: the median.
     pub kept_percent: u32,
     /// Recoveries that were counted.
     pub recoveries: u32,
 }
 
-/// A flight of fewer segments cannot be halved visibly.
+/// A flight of fewer segments does not show that it was halved.
 const SEGMENTS_MIN: u64 = 8;
-/// What is kept in percent, in two recoveries of three, and how many it takes: a sender that a loss does not slow may be one
-/// that something else holds.
+/// The percentage kept in two recoveries of three, and the number of recoveries needed: a sender
+/// that losses do not slow may be limited by something else.
 const SHARES: [(RangeInclusive<u32>, u32, &str); 3] =
     [(42..=60, 2, "reno"), (62..=80, 2, "cubic"), (90..=u32::MAX, 3, "bbr")];
 
@@ -31,13 +32,13 @@ const SHARES: [(RangeInclusive<u32>, u32, &str); 3] =
 #[derive(Clone, Copy)]
 enum Phase {
     Open,
-    /// It sends again what was lost from a flight of `flight` bytes, until `until` is acknowledged.
+    /// It retransmits what was lost of a flight of `flight` bytes, until `until` is acknowledged.
     Recovery {
         flight: u64,
         until: u64,
         timeout: bool,
     },
-    /// The first round behind that.
+    /// The first round after that.
     After {
         flight: u64,
         until: u64,
@@ -47,7 +48,7 @@ enum Phase {
 
 pub(super) fn of(seen: &Seen<'_>) -> Option<Controller> {
     let (mut sent, mut acked, mut phase) = (0, 0, Phase::Open);
-    // A round behind a recovery counts if its sender had more to send.
+    // A round after a recovery counts if the sender had more to send.
     let (mut kept, mut whole) = (Vec::new(), None);
     for rung in seen.rungs {
         if !seen.is_own(rung) {

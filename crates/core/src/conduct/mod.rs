@@ -1,7 +1,8 @@
-//! How did each end behave: how it acknowledges, what window it offers, what it writes, how it takes a loss?
+//! How did each end behave: how does it acknowledge, what windows does it offer, what does it
+//! write, how does it react to losses?
 //!
-//! All of it follows from the packets of one connection, kept as its ladder: nothing of this is on the way of every packet.
-//! What a capture at the other end cannot show is left out.
+//! All of it follows from the packets of one connection, kept as its ladder: none of this runs for
+//! every packet. What a capture at the other end cannot show is left out.
 
 mod acknowledging;
 mod controller;
@@ -31,12 +32,12 @@ pub struct Conduct {
     pub window: Option<WindowHistory>,
     /// The sizes that its application writes most often, the most frequent first.
     pub writes: Vec<Write>,
-    /// Which congestion controller its way with losses looks like.
+    /// The congestion control that its reaction to losses looks like.
     pub controller: Option<Controller>,
 }
 
 impl Connection {
-    /// How one end behaved. Says nothing where the connection has no ladder.
+    /// How one end behaved. Empty if the connection has no ladder.
     pub fn conduct(&self, end: Side) -> Conduct {
         let seen = Seen { rungs: &self.ladder, end, tap_rtt: self.tap_rtt(end), segment: self.segment() };
         Conduct {
@@ -47,12 +48,13 @@ impl Connection {
         }
     }
 
-    /// The round trips of the longer part of one of its exchanges, each with what was in flight. Nothing without a ladder.
+    /// The round trips of the longer part of one of its exchanges, each with its bytes in flight.
+    /// Empty without a ladder.
     pub fn rounds(&self, exchange: &Exchange) -> Vec<Round> {
         self.rounds_in(&self.ladder, exchange)
     }
 
-    /// The same of its ladder, wherever that is.
+    /// The same with a ladder from elsewhere.
     pub fn rounds_in(&self, ladder: &[Rung], exchange: &Exchange) -> Vec<Round> {
         let [first, last] = exchange.packets;
         let from = ladder.partition_point(|rung| rung.packet < first);
@@ -63,7 +65,7 @@ impl Connection {
         rounds::of(&Seen { rungs, end, tap_rtt: self.tap_rtt(end), segment: self.segment() })
     }
 
-    /// Round trip between the capture and one end, as the vantage says it.
+    /// Round trip between the capture and one end, estimated from the vantage.
     fn tap_rtt(&self, end: Side) -> Duration {
         let rtt = self.rtt_min.unwrap_or_default();
         match (self.vantage, end) {
@@ -75,16 +77,17 @@ impl Connection {
         }
     }
 
-    /// Whether what is in flight passes the capture before it is.
+    /// Whether the capture shows bytes in flight as this end sends them.
     fn shows_flights(&self, end: Side) -> bool {
         matches!((self.vantage, end), (Vantage::Client, Side::Client) | (Vantage::Server, Side::Server))
     }
 
-    /// The largest payload of a packet, about: time stamps take twelve bytes of what was announced.
+    /// Approximately the largest payload of a packet: time stamps take twelve bytes of the
+    /// announced MSS.
     fn segment(&self) -> u64 {
         self.mss.iter().flatten().min().map_or(DEFAULT_SEGMENT, |&mss| u64::from(mss)).max(1)
     }
 }
 
-/// Ethernet's.
+/// That of Ethernet.
 const DEFAULT_SEGMENT: u64 = 1460;

@@ -1,6 +1,7 @@
 //! What was in flight in each round trip of a transfer, and what did each cost?
 //!
-//! A round begins with a segment and ends with the first one that its sender can have sent knowing that that had arrived.
+//! A round begins with a segment and ends with the first one that its sender can have sent after
+//! learning of that one's arrival.
 
 use std::collections::VecDeque;
 
@@ -18,15 +19,15 @@ pub struct Round {
     pub start: Instant,
     /// From there to the next round's first segment, or to the last packet.
     pub took: Duration,
-    /// Most bytes in flight, as the sender knew it.
+    /// Most bytes in flight, as known to the sender.
     pub flight: u64,
     /// The window that the peer offered then, in bytes.
     pub window: u64,
-    /// What most of it was billed to, and how much.
+    /// The cause billed with most of it, and how much.
     pub billed: Option<(Cause, Duration)>,
 }
 
-/// By how much an acknowledgement may reach its sender sooner than the smallest round trip says.
+/// How much sooner an acknowledgement may reach its sender than the smallest round trip says.
 fn blur(tap_rtt: Duration) -> Duration {
     tap_rtt.divided_by(16) + HOST_VARIATION
 }
@@ -34,7 +35,7 @@ fn blur(tap_rtt: Duration) -> Duration {
 pub(super) fn of(seen: &Seen<'_>) -> Vec<Round> {
     let mut rounds: Vec<Round> = Vec::new();
     let reaches = seen.tap_rtt - blur(seen.tap_rtt);
-    // Acknowledgements under way to the sender: when they count, up to where, the window.
+    // Acknowledgements on their way to the sender: when they take effect, up to where, the window.
     let mut coming = VecDeque::<(Instant, u64, u64)>::new();
     let (mut acked, mut window, mut began_at, mut sent) = (None, 0, 0, 0);
     let mut billed: Vec<(Cause, Duration)> = Vec::new();

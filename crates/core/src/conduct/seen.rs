@@ -19,7 +19,7 @@ impl Seen<'_> {
         rung.from == self.end
     }
 
-    /// So many packets, about, however many of them an interface took together.
+    /// The approximate number of packets, however many of them an interface merged.
     pub(super) fn packets(&self, bytes: u64) -> u32 {
         u32::try_from((bytes + self.segment / 2) / self.segment).unwrap_or(u32::MAX).max(1)
     }
@@ -29,7 +29,7 @@ pub(super) fn end_of(rung: &Rung) -> u64 {
     rung.offset + u64::from(rung.len)
 }
 
-/// The middle one; of an even number the lower.
+/// The middle value; of an even number the lower one.
 pub(super) fn median<T: Copy + Ord>(values: &mut [T]) -> Option<T> {
     values.sort_unstable();
     values.get(values.len().checked_sub(1)? / 2).copied()

@@ -1,13 +1,14 @@
 //! What windows does an end offer?
 //!
-//! One that never grows is a buffer that was set (SO_RCVBUF turns off tcp_rcv_space_adjust, net/ipv4/tcp_input.c); one that
-//! stops growing has met a ceiling (tcp_rmem) or was large enough; one that shrinks is not read.
+//! A window that never grows is a fixed buffer (SO_RCVBUF turns off tcp_rcv_space_adjust,
+//! net/ipv4/tcp_input.c); one that stops growing has met a limit (tcp_rmem) or was large enough;
+//! one that shrinks is not being read.
 
 use tcpwhy_wire::Duration;
 
 use super::seen::Seen;
 
-/// The windows of one end, in bytes, but for that of its SYN.
+/// The windows of one end, in bytes, except for that of its SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowHistory {
     /// The first one.
@@ -16,8 +17,9 @@ pub struct WindowHistory {
     pub smallest: u64,
     /// The largest one.
     pub largest: u64,
-    /// When it was last larger than ever before, counted from the connection's first packet; `None` where it never grew
-    /// beyond what Linux does without tuning, a half more (tcp_grow_window).
+    /// When it last exceeded all earlier windows, counted from the connection's first packet;
+    /// `None` if it never grew beyond what Linux does without tuning, half as much again
+    /// (tcp_grow_window).
     pub grew_until: Option<Duration>,
     /// How often it closed.
     pub closed: u32,

@@ -1,14 +1,15 @@
 //! In what sizes does an application write?
 //!
-//! A pushed segment that is not full is the end of a write (tcp_push, net/ipv4/tcp.c): nothing else makes one. What
-//! lies between two such ends was written together, or joined while the sender waited.
+//! A segment with PSH that is not full is the end of a write (tcp_push, net/ipv4/tcp.c): nothing
+//! else produces one. The bytes between two such ends were written together, or coalesced while the
+//! sender waited.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::seen::{Seen, end_of};
 use crate::words::report::Rung;
 
-/// Sizes that are named.
+/// How many sizes are listed.
 const SIZES: usize = 3;
 
 /// A size that an application writes.
@@ -23,7 +24,7 @@ pub struct Write {
 pub(super) fn of(seen: &Seen<'_>) -> Vec<Write> {
     let mut sizes = BTreeMap::<u64, u32>::new();
     let (mut began, mut sent, mut writes) = (None, 0, 0_u32);
-    // With time stamps, twelve bytes of what was announced are theirs.
+    // Time stamps take twelve bytes of the announced MSS.
     let full = |len| [0, 12].iter().any(|options| u64::from(len) % (seen.segment - options).max(1) == 0);
     // A segment that ends with the window was cut there (tcp_mss_split_point, net/ipv4/tcp_output.c).
     let right_edge = |rung: &Rung| Some(rung.ack_offset()? + u64::from(rung.window));

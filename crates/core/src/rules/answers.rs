@@ -1,41 +1,44 @@
-//! Does a server begin to answer with the first piece of a request, or when it has all of it?
+//! Does a server begin to answer after the first piece of a request, or only when it has all of it?
 //!
-//! Proof: of two requests in pieces the rest came at quite another time, and the answer at the same, counted from the first
-//! piece: nothing in it had waited for the rest.
-//! Refuted by: an answer that moves with the rest of its request.
-//! Source: arithmetic on this server's own answers; no stack decides it, the program does.
-//! Seen from: both ends; the pieces as they pass the capture.
+//! Proof: in two requests sent in pieces, the last piece came at very different times after the
+//! first, but the answer came equally late after the first piece: the server was not waiting for
+//! the rest.
+//! Refuted by: an answer whose time moves with the last piece of its request.
+//! Source: arithmetic on this server's own answers; the program decides this, not its TCP stack.
+//! Seen from: both ends; the pieces are timed as they pass the capture point.
 
 use tcpwhy_wire::Duration;
 
 use crate::bill::exchange::Timing;
 use crate::words::limits::HELD_BACK_MIN;
 
-/// The rest of a request came at quite another time if it moved by so many times what the answer did. Source: none written down.
+/// The last piece must have moved by at least this many times as much as the answer did. Source:
+/// none written down.
 const MOVED_MORE: i64 = 8;
-/// Answers that differ by less than this took the same time, or by less than one part in `ALIKE_SHARE`. Source: none written down.
+/// Two answer times count as equal if they differ by less than this, or by less than
+/// 1/`ALIKE_SHARE`. Source: none written down.
 const ALIKE_MIN: Duration = Duration::from_micros(500);
 /// See `ALIKE_MIN`.
 const ALIKE_SHARE: i64 = 64;
 
-/// How the answers of one server lie to requests in pieces.
+/// When one server's answers come, relative to the pieces of their requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Answers {
-    /// Most connections have no request in pieces.
+    /// Boxed: most connections have no request in pieces.
     seen: Option<Box<Seen>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Seen {
     last: Option<Timing>,
-    /// The last one before it whose rest came at quite another time.
+    /// The last request before `last` whose last piece came at a very different time.
     other: Option<Timing>,
-    /// The server's own time, once that is shown.
+    /// The server's own time, once it has been shown.
     own: Option<Duration>,
 }
 
 impl Answers {
-    /// Whether this answer had not waited for the rest of its request.
+    /// Whether the server sent this answer without waiting for the rest of the request.
     pub(crate) fn is_own(&self, timing: Timing) -> bool {
         let shown = |last: Timing| {
             let moved = moved(last, timing);
@@ -57,7 +60,7 @@ impl Answers {
     }
 }
 
-/// By how much the rest of two requests came at different times.
+/// By how much the time from first to last piece differs between two requests.
 fn moved(a: Timing, b: Timing) -> Duration {
     let moved = a.pieces - b.pieces;
     moved.max(-moved)

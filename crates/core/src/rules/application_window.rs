@@ -1,9 +1,11 @@
 //! Had a protocol's own window been used up, so that its sender waited for credit?
 //!
-//! Proof: all that the peer had granted had left, and the segment goes on with bytes that the grant which came since allows.
-//! Refuted by: a repair in the same wait; credit that was left.
-//! Source: RFC 9113, 5.2 (HTTP/2's WINDOW_UPDATE); the accounts of credit are `estimate/credit.rs`.
-//! Seen from: both ends, where the payload is captured and read.
+//! Proof: the sender had sent all the bytes that its peer had granted, and the segment starts with
+//! bytes that only a later grant allows.
+//! Refuted by: a retransmission in the same wait; credit left over.
+//! Source: RFC 9113, 5.2 (HTTP/2's WINDOW_UPDATE); `estimate/credit.rs` keeps the accounts of
+//! credit.
+//! Seen from: both ends, where the payload is captured and can be read.
 
 use tcpwhy_wire::Duration;
 
@@ -12,8 +14,8 @@ use crate::bill::split::Split;
 use crate::words::cause::{Cause, Side};
 use crate::words::report::Confidence;
 
-/// A wait of `sender`'s, which `split` says what it was spent on, of which it waited so long for credit. All that it might send had
-/// left: neither Nagle nor a window of TCP's held anything.
+/// Bills a wait of `sender`, already charged as in `split`, of which it waited `waited` for credit.
+/// It had sent all that it was allowed to send, so neither Nagle nor a TCP window held anything.
 pub(crate) fn judge(split: &Split, waited: Duration, sender: Side, packets: [u64; 2]) -> Split {
     let of = |cause| Charge::new(cause, sender, waited, Confidence::Likely).evidence(packets[0], packets[1]);
     let mut held = Split::of(split.charges().map(|charge| charge.ns).sum());

@@ -1,16 +1,19 @@
-//! Was a segment held by the bottleneck alone?
+//! Was a segment delayed by nothing but the bottleneck?
 //!
-//! Proof: near the receiver, by its time stamp it left soon after the one before and came late behind it, or was on its way
-//! already when that arrived; or segments of one size keep one distance with more queued behind each.
-//! Refuted by: an acknowledgement that let it go (behind one that was held back, time stamps must have shown how often they tick), a pace of
-//! its sender's own, one host at both ends (there is no link in between); a short segment that left when all before it had arrived.
-//! Source: RFC 7323, 5.4 (the clock of time stamps); captures are taken behind the queues of the host
-//! (dev_hard_start_xmit, net/core/dev.c, Linux 6.12).
+//! Proof: near the receiver, the segment's time stamp shows that it left soon after the one before
+//! but arrived late, or that it was already on its way when the one before arrived; or equal
+//! segments arrive equally spaced, with more queued behind each.
+//! Refuted by: an acknowledgement that released the segment (a delayed one counts until the time
+//! stamps have shown their tick); pacing by the sender; both ends on one host, with no link in
+//! between; a short segment that left after all before it had arrived.
+//! Source: RFC 7323, 5.4 (the clock of time stamps); packets are captured after the host's own
+//! queues (dev_hard_start_xmit, net/core/dev.c, Linux 6.12).
 //! Seen from: near the receiver; near the sender only what waited in its host's own queue.
 //!
-//! How much of any wait the bottleneck needed for the bytes themselves is `link_share`. In a round that a window stopped, the
-//! time that the bottleneck needed for the round's bytes is bandwidth; only the rest belongs to the window. Where a queue of
-//! the transfer's own stands at the bottleneck, acknowledgements come at its rate and nothing else delays the sender.
+//! How much of any wait the bottleneck needed for the bytes themselves is computed in `link_share`.
+//! In a round stopped by a window, the time that the bottleneck needed for the round's bytes is
+//! bandwidth; only the rest belongs to the window. Where the transfer keeps a queue at the
+//! bottleneck, acknowledgements come at its rate and nothing else delays the sender.
 
 use tcpwhy_wire::Duration;
 
@@ -26,20 +29,23 @@ use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN};
 use crate::words::report::{Confidence, Detail};
 
-/// What a time stamp leaves open.
+/// The resolution of a 1 ms time stamp.
 const STAMP_TICK: Duration = Duration::from_millis(1);
 
-/// A distance that was stretched on the way so many times is the path's, whatever was queued. Source: none written down.
+/// A gap this many times longer on arrival than it was when sent is due to the path, whatever was
+/// queued. Source: none written down.
 const STRETCHED: i64 = 4;
-/// Whoever sends the next small segment so much later by its own clock did not queue it behind the one before. Source: none written down.
+/// A small segment sent this much later than the one before, by the sender's clock, was not queued
+/// behind it. Source: none written down.
 const ALONE_MIN: Duration = Duration::from_millis(200);
-/// Distances that differ by less than one part in so many are the same. Source: none written down.
+/// Gaps that differ by less than one part in this many are equal. Source: none written down.
 const SPACING_SHARE: i64 = 32;
 
-/// Near the receiver, packets' time stamps tell when they left. One that was waiting already when the one before it
-/// arrived, or that left soon after it and arrived late behind it, was held by the path alone, whatever the sender
-/// could have done. Near the sender, one that waited did so in a queue of its own host's (a token bucket on its interface:
-/// captures are taken behind that, dev_hard_start_xmit, net/core/dev.c).
+/// Near the receiver, time stamps tell when packets left. A packet that was already on its way when
+/// the one before it arrived, or that left soon after it but arrived late, was delayed by the path
+/// alone, whatever the sender could have done. Near the sender, a packet can only have waited in
+/// the host's own queue (for example a token bucket on its interface: captures are taken after it,
+/// dev_hard_start_xmit, net/core/dev.c).
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let flow = wait.flow;
     if wait.class != SegmentClass::New || wait.gap < BURST_GAP || flow.on_one_host {
@@ -53,7 +59,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if near && !waiting && !(stamped_before && wait.last.queue == SendQueue::More) {
         return None;
     }
-    // With more queued behind the last one, its sender did not wait of its own accord.
+    // With more queued behind the last segment, the sender did not pause by itself.
     let apart_max = if wait.last.queue == SendQueue::More {
         wait.gap.divided_by(2)
     } else {
@@ -85,13 +91,14 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
     split.take(charge);
-    // Before it waited there, its sender had held it back for as long as remains.
+    // The sender had held the segment for the remaining time before it waited at the bottleneck.
     let split = think::rest(wait, split);
     Some(Verdict { split, trigger: burst(wait.last, wait.segment.at) })
 }
 
-/// What of its `share` of the wait the bottleneck was not busy with bytes of this transfer, as far as the segment stood on its way by its stamp: of those no more
-/// than its receiver's window can have been before it. Others fill the same queue, or the path stood still.
+/// The part of `share` in which the bottleneck was not busy with this transfer's bytes, limited to
+/// how late the segment was by its time stamp. At most one receive window of this transfer can have
+/// been queued ahead of it; the rest of the delay is other traffic, or a path that stood still.
 #[cold]
 #[inline(never)]
 fn of_others(wait: &Wait<'_>, share: Duration, queued: Duration) -> Option<Charge> {
@@ -103,8 +110,9 @@ fn of_others(wait: &Wait<'_>, share: Duration, queued: Duration) -> Option<Charg
     (late >= HELD_BACK_MIN).then(|| Charge::new(Cause::Queueing, flow.side, late, sure))
 }
 
-/// Whether it left when the last of its flow had arrived, by its own clock (`by_stamp`) or because it answers what was sent since:
-/// whatever held it was no queue of the transfer's own, and it is too short to be long in the bottleneck by itself.
+/// Whether the segment left after the one before it had arrived, by the sender's clock (`by_stamp`)
+/// or because it answers data sent since. Then no queue of this transfer delayed it, and it is too
+/// short to occupy the bottleneck for long.
 fn left_alone(wait: &Wait<'_>, by_stamp: bool) -> bool {
     let (peer, segment) = (wait.peer, wait.segment);
     let is_short = segment.payload_len < wait.mss;
@@ -118,15 +126,16 @@ fn left_alone(wait: &Wait<'_>, by_stamp: bool) -> bool {
             || is_short && answers_since())
 }
 
-/// Whether it follows an acknowledgement that had been held back, and its sender's time stamps have not shown yet how often they tick.
+/// Whether the segment follows a delayed acknowledgement while the tick of the sender's time stamps
+/// is still unknown.
 fn was_let_go(wait: &Wait<'_>) -> bool {
     let held_back = |ack: &ClockingAck| wait.ack_delay(ack).is_some_and(|delay| delay >= HELD_BACK_MIN);
     let unmeasured = wait.flow.clock.ticks_apart(0, 0).is_none();
     unmeasured && wait.flow.view.clocking_ack().is_some_and(|ack| held_back(&ack) && wait.follows(&ack))
 }
 
-/// Segments of one size, each as long after the one before it, from a queue that was not empty, and no acknowledgement
-/// that can have let them go one by one: a backlog comes so out of a bottleneck, however slow that is.
+/// Equal segments at equal spacing from a non-empty queue, not released one by one by
+/// acknowledgements: this is how a backlog leaves a bottleneck, however slow.
 fn keeps_pace(wait: &Wait<'_>) -> bool {
     let difference = wait.gap - wait.last.spacing;
     let released = wait.flow.view.clocking_ack().is_some_and(|ack| wait.follows(&ack));

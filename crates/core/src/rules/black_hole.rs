@@ -1,9 +1,10 @@
 //! Does the path lose all large packets and no small one?
 //!
-//! Proof: near the sender, of the first full segments none was acknowledged, the one that is waited for went out three times
-//! at least, and what lies behind it has arrived, or a smaller copy passes at once; near the receiver, of a sender that has
-//! more to send no full segment ever arrived, and what repairs the hole is smaller.
-//! Refuted by: an acknowledgement of as much as a full segment.
+//! Proof: near the sender, none of the first full segments was acknowledged, the missing one was
+//! sent at least three times, and the data after it has arrived, or a smaller retransmission gets
+//! through at once; near the receiver, the sender has more to send but no full segment ever
+//! arrived, and what fills the hole is smaller.
+//! Refuted by: an acknowledgement that covers a full segment.
 //! Source: RFC 2923, 2.1; tcp_mtu_probing, net/ipv4/tcp_timer.c, Linux 6.12.
 //! Seen from: both ends; near the receiver only where the handshake is captured.
 
@@ -14,10 +15,10 @@ use crate::flow::direction::Flow;
 use crate::flow::segment_class::SegmentClass;
 use crate::words::form::Form;
 
-/// The form of what such a path loses.
+/// The form of a loss on such a path.
 pub(crate) const FORM: Form = Form::BlackHole;
 
-/// Whether the segment repairs what was too large for the path.
+/// Whether the segment retransmits data that was too large for the path.
 pub(super) fn is_repaired(wait: &Wait<'_>) -> bool {
     let flow = wait.flow;
     match wait.class {
@@ -31,8 +32,8 @@ pub(super) fn is_repaired(wait: &Wait<'_>) -> bool {
     }
 }
 
-/// Whether bytes of this direction were still missing when its reader closed, and are too large for the path as far as that can be
-/// told.
+/// Whether bytes of this direction were still missing when the reader closed, and whether they were
+/// too large for the path, as far as the capture shows.
 pub(crate) fn unrepaired(flow: &Flow, mss: u32, closed_at: Instant) -> Option<Form> {
     let repeated = flow.sent.front().is_some_and(|sent| sent.retransmitted) || flow.large.is_repeated();
     let hole = flow.had_hole(closed_at);
@@ -44,7 +45,8 @@ pub(crate) fn unrepaired(flow: &Flow, mss: u32, closed_at: Instant) -> Option<Fo
     Some(if stuck || none_came { FORM } else { Form::Unrepaired })
 }
 
-/// Near the receiver: whether the segment is cut short by a sender none of whose full ones has arrived.
+/// Near the receiver: whether this is a short segment from a sender none of whose full segments has
+/// arrived.
 pub(super) fn is_first_small(flow: &Flow, segment: &Segment, mss: u32) -> bool {
     let known = flow.mss_announced.is_some();
     known && flow.large.is_none_seen() && segment.payload_len < mss && !segment.flags.psh()

@@ -1,15 +1,16 @@
 //! Was the congestion window used up, and which part of its life was it in?
 //!
-//! Proof: more was queued, neither Nagle nor the advertised window stopped it, and it went on when an acknowledgement of new
-//! data arrived.
-//! Refuted by: a queue that had been emptied, unless segments had piled up; no acknowledgement to follow (then the sender
-//! keeps its own pace, `pacing`).
+//! Proof: more was queued, neither Nagle nor the advertised window stopped it, and sending resumed
+//! when an acknowledgement of new data arrived.
+//! Refuted by: an empty queue, unless small writes had piled up; no acknowledgement to follow (then
+//! the sender paces itself, `pacing`).
 //! Source: RFC 5681, 3.1 and 3.2; RFC 3042 (limited transmit).
-//! Seen from: both ends; far from the sender less exactly, by the variation of the path.
+//! Seen from: both ends; less exactly far from the sender, by the variation of the path.
 //!
-//! The bytes of each round tell the rest, each in its own file: growing by half or more is `slow_start`, a lone segment's
-//! late acknowledgement `delayed_ack_cwnd`, exactly flat without a loss the `send_buffer`: a congestion window that is used
-//! up always grows. What is left is congestion avoidance, and after a loss its recovery.
+//! The bytes sent per round trip tell the cases apart, each in its own file: growth by half or more
+//! is `slow_start`, a delayed acknowledgement of a single segment is `delayed_ack_cwnd`, an exactly
+//! constant flight without loss is `send_buffer`, because a congestion window that is used up keeps
+//! growing. The rest is congestion avoidance, or recovery after a loss.
 
 use tcpwhy_wire::Duration;
 
@@ -43,7 +44,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             .or_else(|| between_pieces(wait, &ack))?,
         _ => which(wait, &ack),
     };
-    // Where no handshake says how the windows are scaled, it may be one of those.
+    // Without the handshake the window scale is unknown, so the advertised window may be the limit.
     let confidence =
         if wait.flow.unusual.scale_bounds.is_in_use() { Confidence::Possible } else { confidence };
     let detail = Detail {
@@ -71,17 +72,17 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
 }
 
-/// Whether more was queued behind the last segment, where no acknowledgement let the next one go.
+/// Whether more was queued after the last segment, where no acknowledgement released the next one.
 fn is_queued(wait: &Wait<'_>) -> bool {
     match wait.last.queue {
         SendQueue::More => wait.flow.flight() > 0,
-        // A duplicate acknowledgement lets one segment more leave (limited transmit, RFC 3042).
+        // A duplicate acknowledgement lets one more segment leave (limited transmit, RFC 3042).
         SendQueue::Unknown if after_loss_signal(wait) => true,
-        // Segments in quick succession with several in flight are a queue being sent.
+        // Segments in quick succession with several in flight come from a queue.
         SendQueue::Unknown if wait.flow.flight() > 2 * wait.mss && wait.gap < wait.rtt().divided_by(2) => {
             true
         }
-        // So are full ones and nothing else, as fast as the bottleneck or in a recovery.
+        // So do full segments at the bottleneck's rate or during recovery.
         SendQueue::Unknown
             if wait.is_full()
                 && wait.flow.is_backlogged(wait.mss)
@@ -89,7 +90,7 @@ fn is_queued(wait: &Wait<'_>) -> bool {
         {
             true
         }
-        // So are full ones to a beat, where nothing in flight could hold them.
+        // So do evenly spaced full segments when nothing in flight could hold them.
         SendQueue::Unknown => {
             wait.is_full() && wait.flow.flight() <= wait.last.len && wait.flow.unusual.cadence.is_steady()
         }
@@ -97,14 +98,16 @@ fn is_queued(wait: &Wait<'_>) -> bool {
     }
 }
 
-/// Whether writes have piled up behind small segments, each of which emptied the queue: a full segment that leaves with
-/// an acknowledgement is several of them, and a congestion window of so many packets was all that held them.
+/// Whether small writes have piled up although each small segment emptied the queue: a full segment
+/// that leaves on an acknowledgement is made of several of them, and only a congestion window
+/// counted in packets can have held them.
 fn piled_up(wait: &Wait<'_>) -> bool {
     wait.segment.payload_len >= wait.mss && wait.last.len < wait.mss / 2 && wait.last.flight_segments >= 3
 }
 
-/// Far from the sender, a segment of a queue that was not empty may have been late on its way, or the acknowledgement
-/// was: nothing else can have let it leave. Near a slow host it comes shortly behind, as nothing paced would.
+/// Far from the sender, a segment of a non-empty queue may follow its acknowledgement late because
+/// either was delayed on the path: nothing else can have released it. Near a slow host it follows
+/// shortly after, which pacing would not.
 fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
     let late = wait.segment.at - ack.earliest_departure;
     let most = if wait.near_sender() {
@@ -118,7 +121,7 @@ fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
         && late <= most
 }
 
-/// Whether the segment left as a duplicate or selective acknowledgement arrived.
+/// Whether the segment left when a duplicate or selective acknowledgement arrived.
 fn after_loss_signal(wait: &Wait<'_>) -> bool {
     wait.flow
         .view

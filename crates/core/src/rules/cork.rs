@@ -1,15 +1,18 @@
 //! Was a partial segment held by TCP_CORK or MSG_MORE until the timer?
 //!
-//! Proof: a full segment of the same write before, and the timer's time; a partial segment without PSH; or for whole replies
-//! several that leave at their connection's timer and on its kernel's tick (`timer_hits`), which a program may sleep by as well.
-//! Refuted by: small segments that leave beside one another or soon behind one another, or replies that come sooner. A whole reply that
-//! comes as late as a timer is its server's time until others have shown the tick (`connection/held_back.rs`).
-//! Source: tcp_check_probe_timer and tcp_probe0_base, include/net/tcp.h, Linux 4.19 to 6.18 (2.6.18 used the plain RTO);
-//! tcp_push, net/ipv4/tcp.c; tcp(7).
-//! Seen from: both ends; the tick of whole replies is blurred twice as much far from the sender.
+//! Proof: a full segment of the same write came before, and the wait is the timer's; or a partial
+//! segment lacks PSH; or several whole replies leave on their connection's timer and on the
+//! kernel's tick (`timer_hits`), though a program that sleeps could do the same.
+//! Refuted by: small segments that leave together or in quick succession, or replies sooner than
+//! the timer. A whole reply as late as the timer counts as the server's own time until others have
+//! shown the tick (`connection/held_back.rs`).
+//! Source: tcp_check_probe_timer and tcp_probe0_base, include/net/tcp.h, Linux 4.19 to 6.18 (2.6.18
+//! used the plain RTO); tcp_push, net/ipv4/tcp.c; tcp(7).
+//! Seen from: both ends; the tick of whole replies is twice as blurred far from the sender.
 //!
-//! A corked tail leaves when the zero-window probe timer fires: max(RTO, 200 ms) after everything before it was acknowledged.
-//! The 200 ms of tcp(7) hold only where the round trip is close to nothing.
+//! A corked tail leaves when the zero-window probe timer fires: max(RTO, 200 ms) after everything
+//! before it was acknowledged. The 200 ms of tcp(7) hold only where the round trip is close to
+//! zero.
 
 use tcpwhy_wire::{Duration, Segment};
 
@@ -43,9 +46,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     }
     let flow = wait.flow;
     if flow.room_left().is_some_and(|room| room < wait.mss as i32) {
-        return None; // the window probe timer's other job: a window smaller than a segment
+        return None; // the window probe timer's other use: a window smaller than a segment
     }
-    // One full segment that is pushed was the end of a write; several are pushed all the same (__tcp_transmit_skb, since 5.4).
+    // A single full segment with PSH ended a write; with several, PSH does not tell
+    // (__tcp_transmit_skb, since 5.4).
     if wait.last.queue == SendQueue::Unknown && wait.last.len <= wait.mss {
         return None;
     }
@@ -55,8 +59,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if !agrees(waited, timer, wait.rtt(), wait.tolerance()) {
         return None;
     }
-    // Far from a sender whose numbers do not tell, a tail that was lost looks the same: its timer begins with that acknowledgement as well
-    // (tcp_rearm_rto, net/ipv4/tcp_input.c).
+    // Far from a sender whose IP IDs do not tell, a lost tail looks the same: its retransmission
+    // timer starts with that acknowledgement as well (tcp_rearm_rto, net/ipv4/tcp_input.c).
     let may_be_lost = !wait.near_sender() && !flow.numbers_tell();
     let confidence = if may_be_lost { Confidence::Possible } else { Confidence::Likely };
     let detail =
@@ -68,8 +72,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Timer })
 }
 
-/// MSG_MORE holds for one call (tcp_push, net/ipv4/tcp.c): the next acknowledgement takes the partial segment along. It
-/// leaves without PSH although nothing but the end of what was written can have made it small.
+/// MSG_MORE holds for one call (tcp_push, net/ipv4/tcp.c): the next acknowledgement releases the
+/// partial segment. It lacks PSH although it can only be short because the written data ended
+/// there.
 fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
     let (flow, segment) = (wait.flow, wait.segment);
     let partial = segment.payload_len < wait.mss;
@@ -85,7 +90,7 @@ fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
     }
     let ack = flow.view.clocking_ack().filter(|ack| wait.follows(ack))?;
     if flow.room_left().is_some_and(|room| room < wait.mss as i32) || ack.room < wait.mss as i32 {
-        return None; // the window cut it
+        return None; // the window cut the segment
     }
     let detail = Detail {
         held_bytes: Some(segment.payload_len),
@@ -99,31 +104,35 @@ fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
     Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Packet(ack.packet) })
 }
 
-/// Whether a wait from the last acknowledgement (or from the write, with nothing in flight) is the timer's.
+/// Whether a wait since the last acknowledgement (or since the write, with nothing in flight)
+/// matches the timer.
 pub(crate) fn agrees(waited: Duration, timer: Duration, rtt: Duration, variation: Duration) -> bool {
     let timer = timer.max(RTO_MIN);
-    // A sleep of 200 ms starts with the write, a round trip before the acknowledgement, and ends sooner.
+    // A sleep of 200 ms starts with the write, a round trip before the acknowledgement, and ends
+    // sooner.
     let floor = RTO_MIN + rtt + SLEEP_LATE;
-    // The timer wheel rounds up by up to an eighth (kernel/time/timer.c), and the estimate lags the kernel's.
+    // The timer wheel rounds up by up to an eighth (kernel/time/timer.c), and the estimate lags the
+    // kernel's.
     waited >= floor.max(timer - timer.divided_by(EARLY_SHARE))
         && waited <= timer + timer.divided_by(LATE_TIMER_SHARE) + WHEEL + variation
 }
 
-/// Whether a small reply leaves with the timer as others before it did, each on the tick of its sender's kernel.
+/// Whether a small reply leaves on the timer like others before it, each on a tick of its sender's
+/// kernel.
 pub(crate) fn on_tick(pair: &Pair<'_>, server: usize, reply: LateReply) -> bool {
     let of_timer = is_of_timer(reply.waited, pair.flows[server].rto.rto(), true);
     of_timer && hits_with(pair, server, reply).is_some_and(TimerHits::are_proven)
 }
 
-/// Whether it may, as one before it left on the same tick.
+/// The same if one reply before it left on the same tick: no more than a suspicion.
 pub(crate) fn may_be_on_tick(pair: &Pair<'_>, server: usize, reply: LateReply) -> bool {
     hits_with(pair, server, reply).is_some_and(TimerHits::are_suspect)
 }
 
-/// What a reply with others before it says of their timer, unless something refutes that.
+/// The timer hits of this sender with this reply added, unless something refutes a cork.
 fn hits_with(pair: &Pair<'_>, server: usize, reply: LateReply) -> Option<TimerHits> {
     let (flow, model) = (&pair.flows[server], &pair.models[server]);
-    // Without the handshake the timer may be another one.
+    // Without the handshake the timer's value may differ.
     let of_timer = reply.waited >= SHORTEST && pair.midway || is_of_timer(reply.waited, flow.rto.rto(), true);
     if is_refuted(model) || !of_timer {
         return None;
@@ -133,12 +142,13 @@ fn hits_with(pair: &Pair<'_>, server: usize, reply: LateReply) -> Option<TimerHi
     Some(hits)
 }
 
-/// Whether no cork can be in: with one, no small segment leaves beside another, or soon behind its request.
+/// Whether a cork is ruled out: with one, no small segment leaves together with another, or soon
+/// after its request.
 pub(crate) fn is_refuted(model: &SenderModel) -> bool {
     model.quick_replies > 0 || model.nagle_ignored > 0
 }
 
-/// A reply that began with `segment`, `waited` behind its request.
+/// A reply that began with `segment`, `waited` after its request.
 pub(crate) fn late_reply(pair: &Pair<'_>, open: &Open, segment: &Segment, waited: Duration) -> LateReply {
     let server = 1 - open.initiator;
     LateReply {
@@ -152,21 +162,25 @@ pub(crate) fn late_reply(pair: &Pair<'_>, open: &Open, segment: &Segment, waited
     }
 }
 
-/// By how much a capture blurs the tick on which a packet left its sender, which is `rtt_to_sender` away from it, and its peer `rtt_to_receiver`.
+/// How much the capture blurs the tick on which a packet left, given its distance to sender and
+/// receiver.
 fn blur(rtt_to_sender: Duration, rtt_to_receiver: Duration) -> Duration {
     if rtt_to_sender <= rtt_to_receiver { TICK_BLUR } else { TICK_BLUR.times(2) }
 }
 
-/// What a host takes from its timer to its interface. Source: recordings of corked replies, of 20 to 80 us.
+/// The time from a host's timer to its interface. Source: recordings of corked replies, of 20 to 80
+/// us.
 const TICK_BLUR: Duration = Duration::from_micros(100);
 
-/// A sleep of 200 ms ends within this. Source: none written down.
+/// A sleep of 200 ms ends at most this late. Source: none written down.
 const SLEEP_LATE: Duration = Duration::from_micros(800);
-/// The estimate of the timer is above the kernel's by one part in so many at most. Source: none written down.
+/// The estimated timer exceeds the kernel's by at most one part in this many. Source: none written
+/// down.
 const EARLY_SHARE: i64 = 20;
-/// The timer wheel rounds up by an eighth (kernel/time/timer.c), and the estimate lags: one part in so many together.
+/// The timer fires at most one part in this many late: the wheel rounds up by an eighth
+/// (kernel/time/timer.c), and the estimate lags.
 const LATE_TIMER_SHARE: i64 = 6;
-/// ... and by four ticks. Source: none written down.
+/// Four ticks on top of `LATE_TIMER_SHARE`. Source: none written down.
 const WHEEL: Duration = Duration::from_millis(16);
 
 /// The charge for a reply that was corked as a whole.
@@ -184,8 +198,8 @@ pub(crate) fn whole_reply(held_bytes: u32, timer: Duration) -> Detail {
 mod tests {
     use super::*;
 
-    /// The timer begins with the acknowledgement and fires late rather than early; a sleep of 200 ms begins with the write, a round
-    /// trip before that.
+    /// The timer starts with the acknowledgement and fires late rather than early; a sleep of 200
+    /// ms starts with the write, a round trip earlier.
     #[test]
     fn a_tail_leaves_with_the_timer_and_not_with_a_sleep() {
         let [rtt, timer, none] = [4_000, 204_000, 0].map(Duration::from_micros);

@@ -1,8 +1,9 @@
-//! Did a sender that looks held wait for what its peer sent by itself, and not for an acknowledgement?
+//! Did a sender that looks held by Nagle wait for a message that its peer sent unasked, not for an
+//! acknowledgement?
 //!
-//! Proof: the segment leaves just as the peer's own first message reaches its sender, and acknowledges it, before any of the
-//! request was answered.
-//! Refuted by: a sender that was seen to mind Nagle: then it may have written before.
+//! Proof: the segment leaves just as the peer's own first message reaches its sender, and
+//! acknowledges it, before any of the request was answered.
+//! Refuted by: a sender known to obey Nagle: it may have written earlier.
 //! Source: RFC 9113, 3.4 (both ends of HTTP/2 begin with their settings).
 //! Seen from: both ends; as exactly as the round trip to the sender is known.
 
@@ -17,9 +18,10 @@ use crate::flow::direction::Flow;
 use crate::words::cause::Cause;
 use crate::words::report::{Confidence, Trigger};
 
-/// What looks held may answer what the peer sent by itself, before any of the request had reached it (both ends of HTTP/2
-/// begin with their settings, RFC 9113, 3.4): the sender waited for that to arrive, a part of one round trip. With the
-/// acknowledgement right behind it, only a sender that is known to mind Nagle may have written before.
+/// A segment that looks held may respond to what the peer sent unasked, before any of the request
+/// had reached it (both ends of HTTP/2 begin with their settings, RFC 9113, 3.4): the sender waited
+/// for that message, for part of one round trip. As the acknowledgement comes right after it, only
+/// a sender known to obey Nagle may have written earlier.
 pub(crate) fn judge(
     open: &Open,
     wait: &Wait<'_>,

@@ -1,14 +1,17 @@
-//! Was a window of a segment or two waiting for an acknowledgement that the receiver held back?
+//! Was a congestion window of a segment or two waiting for a delayed acknowledgement?
 //!
-//! Proof: few bytes in flight, and their acknowledgement late by more than the link needed for them.
-//! Refuted by: a prompt acknowledgement, or a flight of more than four segments. On a long path the window costs its round
-//! trip with a prompt one too: a hold below a quarter of the wait is not named.
-//! Source: RFC 9293, 3.8.6.3 (delayed acknowledgements); RFC 5681, 3.1 and RFC 6928 (initial windows of one segment before,
-//! ten since).
+//! Proof: few bytes in flight, and their acknowledgement was late by more than the link needed for
+//! them.
+//! Refuted by: a prompt acknowledgement, or a flight of more than four segments. On a long path
+//! such a window costs a round trip even with a prompt acknowledgement: a delay below a quarter of
+//! the wait is not named.
+//! Source: RFC 9293, 3.8.6.3 (delayed acknowledgements); RFC 5681, 3.1 and RFC 6928 (initial
+//! windows of one segment before, ten since).
 //! Seen from: both ends.
 //!
-//! A receiver may hold back the acknowledgement of a lone segment, and a window that lets no second one leave waits for its
-//! timer: a new connection's of one segment, or one after a timeout.
+//! A receiver may delay the acknowledgement of a single segment. A window that allows no second one
+//! (a new connection's window of one segment, or one after a timeout) then waits for the receiver's
+//! timer.
 
 use tcpwhy_wire::Duration;
 
@@ -16,13 +19,14 @@ use super::wait::Wait;
 use crate::flow::view::ClockingAck;
 use crate::words::limits::HELD_BACK_MIN;
 
-/// A hold that is less than one part in so many of the wait is not named: the window would have cost the rest without it.
+/// A delay below one part in this many of the wait is not named: the window costs the rest anyway.
 const NAMED_SHARE: i64 = 4;
 
-/// Whether an acknowledgement that was held back for so long is what the window had waited for.
+/// Whether the window was waiting for an acknowledgement that was delayed by `held_back`.
 pub(super) fn is_cause(wait: &Wait<'_>, ack: &ClockingAck, held_back: Duration) -> bool {
-    // What left a round trip and more before a lone segment has been acknowledged, and that was lost: the tail loss probe may
-    // be new data. After a timeout all but what was sent again counts as lost.
+    // If a single segment leaves more than a round trip after the one before it, earlier data has
+    // been acknowledged, or lost (a tail loss probe may be new data). After a timeout, all but what
+    // was retransmitted counts as lost.
     let few = ack.flight <= 4 * wait.mss
         || (wait.last.len <= wait.mss && wait.last.spacing > wait.rtt() + HELD_BACK_MIN)
         || (ack.repaired && ack.flight.saturating_sub(ack.left) <= 2 * wait.mss);

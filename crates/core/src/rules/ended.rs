@@ -1,13 +1,17 @@
-//! What was waited for when a connection ended that had not been answered, or whose answer ends with it?
+//! What was the wait for when a connection ended without an answer, or whose end marks the end of
+//! the answer?
 //!
-//! Proof: a question, by its protocol, that its receiver has acknowledged, no byte of an answer, and either end closes; or an answer whose
-//! head does not say how long it is, all of it acknowledged, and its sender closes; or a question of which nothing was acknowledged, sent
-//! again by its timer, and its server closes.
-//! Refuted by: an acknowledgement of what the capture does not have; a client that only says that it will ask no more, right behind its
-//! question.
-//! Source: RFC 9112, 6.3 (an answer without a length ends with its connection) and 9.5 (who waits closes when it has waited for long enough).
-//! Seen from: both ends. That somebody waited all that time is no more than likely, and possible where it may have been for news, or where its
-//! asker's own time-out ended it and nothing ever came.
+//! Proof: the receiver acknowledged a request, as its protocol delimits it, sent no byte of an
+//! answer, and either end closed; or an answer of unstated length was acknowledged in full and its
+//! sender closed; or nothing of a request was acknowledged, its timer retransmitted it, and the
+//! server closed.
+//! Refuted by: an acknowledgement of data that is missing from the capture; a client that only
+//! shuts down its sending side, right after its request.
+//! Source: RFC 9112, 6.3 (an answer without a length ends with its connection) and 9.5 (a waiting
+//! client closes when it has waited long enough).
+//! Seen from: both ends. That somebody waited all that time is at most likely; only possible if the
+//! client may have been waiting for news, or if its own time-out ended the wait and no answer ever
+//! came.
 
 use tcpwhy_wire::Duration;
 
@@ -21,7 +25,7 @@ use crate::words::form::Form;
 use crate::words::limits::{NEWS_MIN, RTO_MIN};
 use crate::words::report::{Confidence, Detail};
 
-/// Who closes sooner behind its question may still wait for the answer.
+/// A client that closes sooner after its request may still be waiting for the answer.
 const GAVE_UP_MIN: Duration = RTO_MIN;
 /// ... or, where it refuses that when it comes, so soon: who only says that it will ask no more says it at once. Source: none written down.
 const REFUSES_MIN: Duration = Duration::from_millis(50);
@@ -42,13 +46,14 @@ pub(crate) fn unanswered(
     let gave_up = asker.filter(|wait| *wait >= least).map(|wait| wait - pair.tap_rtt[1 - server]);
     let closed = answerer.filter(|wait| *wait >= GAVE_UP_MIN);
     let wait = gave_up.into_iter().chain(closed).min()?;
-    // How long that is its asker's own time-out says then, and that its server had anything to say, nothing: a probe speaks to whoever listens.
+    // If the client's time-out ended the wait, its length is the client's choice, and nothing shows
+    // that the server had anything to say: a probe may be sent to any listener.
     let first = asker.zip(answerer).is_none_or(|(asker, answerer)| asker < answerer);
     let in_vain = !spoke && first && gave_up == Some(wait);
     let mut split = Split::of(wait);
     let (path, _) = round_trip::of_path(pair, server, side(server));
     split.take(path.evidence(asked, 0));
-    // What is behind whoever acknowledges is as far away as for a question that is answered.
+    // The way beyond a host that acknowledges in between counts as for an answered request.
     if let Some(way) = pair.way_beyond(server, split.left()) {
         split.take(way.evidence(asked, 0));
     }
@@ -62,7 +67,8 @@ pub(crate) fn unanswered(
     Some(split.rest(silent.evidence(asked, 0).detail(detail)))
 }
 
-/// The same of an answer that had left and was lost, of which the path's timers took all but the way.
+/// The same for an answer that was sent and lost: the path's retransmission timers took all but the
+/// round trip.
 pub(crate) fn lost(pair: &Pair<'_>, server: usize, asked: u64, wait: Duration) -> Split {
     let mut split = Split::of(wait);
     let (path, _) = round_trip::of_path(pair, server, side(server));
@@ -72,12 +78,13 @@ pub(crate) fn lost(pair: &Pair<'_>, server: usize, asked: u64, wait: Duration) -
     split.rest(timer.evidence(asked, 0).detail(detail))
 }
 
-/// The wait of a question that never arrived, from its last copy on, the packet `last`, until its server closed.
+/// The wait of a request that never arrived, from its last retransmission (packet `last`) until the
+/// server closed.
 pub(crate) fn never_arrived(asker: usize, wait: Duration, last: u64) -> Charge {
     Charge::new(Cause::Rto, side(asker), wait, Confidence::Likely).evidence(last, 0)
 }
 
-/// The wait between the last byte of an answer and the closing that tells its end, which `server` sent.
+/// The wait between the last byte of an answer and the close by `server` that marks its end.
 pub(crate) fn with_connection(server: usize, wait: Duration, packets: [u64; 2]) -> Charge {
     let [last, closing] = packets;
     Charge::new(Cause::SenderThink, side(server), wait, Confidence::Likely).evidence(last, closing)

@@ -1,11 +1,11 @@
 //! How long did the handshake take, and was a SYN or a SYN-ACK lost?
 //!
-//! Proof: copies of a SYN or a SYN-ACK, the time stamp that the SYN-ACK echoes, or a SYN-ACK later than the round trip by a
-//! SYN's timer.
+//! Proof: retransmitted SYNs or SYN-ACKs, the time stamp that the SYN-ACK echoes, or a SYN-ACK
+//! later than the round trip by a SYN's timer.
 //! Refuted by: later round trips as long as the handshake's: then the path is that long.
-//! Source: RFC 6298, 2 (1 s) and RFC 1122, 4.2.3.1 (3 s); TCP_TIMEOUT_INIT, include/net/tcp.h, Linux since 3.1; RFC 7323, 3.2
-//! (TSecr).
-//! Seen from: both ends; near the server a SYN that was lost before it is not seen, and shows by nothing.
+//! Source: RFC 6298, 2 (1 s) and RFC 1122, 4.2.3.1 (3 s); TCP_TIMEOUT_INIT, include/net/tcp.h,
+//! Linux since 3.1; RFC 7323, 3.2 (TSecr).
+//! Seen from: both ends; near the server, a SYN lost before the capture leaves no trace.
 
 use tcpwhy_wire::{Duration, Instant};
 
@@ -20,32 +20,36 @@ use crate::words::report::{Confidence, Detail};
 
 /// When a SYN was refused, and by which packet.
 type Reset = Option<(Instant, u64)>;
-/// How late the only SYN-ACK was, and how sure that is.
+/// How late the only SYN-ACK was, with a confidence.
 type Late = Option<(Duration, Confidence)>;
 
-/// A queue is one part in so many of the path at least, as elsewhere (`rules/round_trip.rs`). Source: none written down.
+/// A queue is at least one part in this many of the path, as elsewhere (`rules/round_trip.rs`).
+/// Source: none written down.
 const QUEUE_SHARE: i64 = 4;
-/// A handshake that took a part of the path's round trip longer than that is not all of it for certain. Source: none written down.
+/// A handshake longer than the path's round trip by this, and by 1/`LONGER_SHARE` of it, is not
+/// certain to be all path. Source: none written down.
 const LONGER_MIN: Duration = Duration::from_millis(2);
 const LONGER_SHARE: i64 = 8;
-/// No SYN-ACK that was not lost takes this long to be repeated (TCP_TIMEOUT_INIT, 1 s since Linux 3.1).
+/// After this long, only a timer repeats a SYN or SYN-ACK (TCP_TIMEOUT_INIT, 1 s since Linux 3.1).
 pub(crate) const LOST_AFTER: Duration = Duration::from_millis(900);
 
-/// The first timers of SYNs: 1 s (RFC 6298), 3 s before (RFC 1122, 4.2.3.1).
+/// The initial timers of SYNs: 1 s (RFC 6298), 3 s before (RFC 1122, 4.2.3.1).
 const SYN_TIMERS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
-/// So soon behind a SYN beside the capture its answer leaves. Source: none written down.
+/// A server beside the capture answers a SYN within this. Source: none written down.
 const ANSWERED_WITHIN: Duration = Duration::from_millis(10);
-/// How much earlier or later they seem to fire. Source: none written down; the wheel's eighth of a second (kernel/time/timer.c).
+/// How much earlier or later SYN timers seem to fire. Source: none written down; the wheel's eighth
+/// of a second (kernel/time/timer.c).
 const SYN_TIMER_PLAY: Duration = Duration::from_millis(120);
 
-/// The round trip to the server: no more than its `quickest` reaction since, where the handshake of one SYN took a SYN's timer longer. It
-/// answered a SYN that is not in the capture.
+/// The round trip to the server: at most its `quickest` reaction since, if the handshake of one SYN
+/// took a SYN's timer longer. Then it answered a SYN that is missing from the capture.
 pub(crate) fn round_trip(setup: &Setup, known: Duration, quickest: Duration) -> Duration {
     if is_of_copy(setup, quickest) { known.min(quickest) } else { known }
 }
 
-/// Whether the only SYN-ACK came a SYN's timer later than the way to the server and back takes: it was a copy, or answered a SYN that is not in the capture, and
-/// shows no round trip (Karn; RFC 6298, 3).
+/// Whether the only SYN-ACK came a SYN's timer later than the round trip to the server: it was a
+/// retransmission, or answered a SYN that is missing from the capture, and measures no round trip
+/// (Karn; RFC 6298, 3).
 #[inline]
 pub(crate) fn is_of_copy(setup: &Setup, way: Duration) -> bool {
     let Some(took) = setup.opened() else { return false };
@@ -53,8 +57,9 @@ pub(crate) fn is_of_copy(setup: &Setup, way: Duration) -> bool {
     SYN_TIMERS.into_iter().any(lost)
 }
 
-/// Whether a SYN-ACK that answers the first of several SYNs, or the only one, may be the second one that its server sent, or a later one: its
-/// server's timers after that SYN, or a round trip after the last one. Sooner, and at other times, it is the first one, and nothing was lost.
+/// Whether a SYN-ACK that answers the only SYN, or the first of several, may be the second or a
+/// later one of its server: it comes one of the server's timers after that SYN, or a round trip
+/// after the last SYN. Sooner, or at other times, it is the first one, and nothing was lost.
 fn is_repeated(setup: &Setup, syn_ack_at: Instant, server: Duration) -> bool {
     let excess = syn_ack_at - setup.first_syn.0 - server;
     let again = setup.last_syn().0 - setup.first_syn.0;
@@ -65,15 +70,16 @@ fn near(excess: Duration, when: Duration) -> bool {
     (excess - when).max(when - excess) <= SYN_TIMER_PLAY
 }
 
-/// Whether a server sends its SYN-ACK again as long behind the first one.
+/// Whether a server retransmits its SYN-ACK this long after the first one.
 fn is_of_server_timer(excess: Duration) -> bool {
     // Each further timer is twice as long (RFC 6298, 5.5).
     let timers = |copies: i64| SYN_TIMERS.map(|timer| timer.times((1 << copies) - 1));
     (1..=3).flat_map(timers).any(|timer| near(excess, timer))
 }
 
-/// What a SYN-ACK that echoes the first of several SYNs stood on the path, where no timer of its server's but the last SYN may have had it sent again:
-/// what lies above the way behind that, of the `excess` above it in all.
+/// The delay on the path of a SYN-ACK that echoes the first of several SYNs, where no timer of the
+/// server fits and only the last SYN may have triggered a retransmission: the part of `excess`, its
+/// time above the round trip, after that SYN.
 #[cold]
 fn stood_behind_the_last(setup: &Setup, excess: Duration) -> Duration {
     let above = excess - (setup.last_syn().0 - setup.first_syn.0);
@@ -81,24 +87,27 @@ fn stood_behind_the_last(setup: &Setup, excess: Duration) -> Duration {
     if stood { above } else { Duration::ZERO }
 }
 
-/// How sure it is that a host's timer sent the copies: none is so short that a path or a capture makes two of one packet in less.
+/// How certain it is that a host's timer sent the copies: no timer is shorter, but a path or a
+/// capture may duplicate a packet sooner.
 fn surest(waited: Duration) -> Confidence {
     if waited >= LOST_AFTER { Confidence::Certain } else { Confidence::Likely }
 }
 
-/// What a client waited that has no SYN-ACK: until its last SYN, or a `reset` that answers one of them.
+/// Bills a client that has no SYN-ACK: until its last SYN, or a `reset` that answers one of them.
 fn bill_syns(setup: &Setup, reset: Option<(Instant, u64)>, account: &mut Account) {
     let form = if setup.done { Form::Syn } else { Form::Unanswered };
     let detail = Detail { retransmits: Some(setup.syn_count() - 1), form: Some(form), ..Detail::default() };
-    // As late as a timer it answers none of them; sooner it came back as what answers the last one.
+    // A reset as late as a timer answers none of the SYNs; an earlier one answers the last.
     let (late, soon) = match reset {
         Some((at, _)) if at - setup.last_syn().0 < LOST_AFTER => (None, reset),
         _ => (reset, None),
     };
     let (until, packet) = late.unwrap_or(setup.last_syn());
     let waited = until - setup.first_syn.0;
-    // The SYN-ACK is missing from the capture, and with it what would show whether the path lost a SYN or its host dropped it.
-    // What goes out sooner than any timer of SYNs did for another reason: it was refused, or its program began anew.
+    // The SYN-ACK is missing from the capture, and with it what would show whether the path lost a
+    // SYN or the host dropped it.
+    // SYNs repeated faster than any timer had another reason: a refusal, or a new start of the
+    // program.
     let soon_again =
         setup.last_syn().0 - setup.first_syn.0 < LOST_AFTER.times(i64::from(setup.syn_count()) - 1);
     let most = match setup.done {
@@ -114,25 +123,28 @@ fn bill_syns(setup: &Setup, reset: Option<(Instant, u64)>, account: &mut Account
     }
 }
 
-/// What was lost of a handshake that took `excess` longer than the round trips to `client` and `server`.
+/// What was lost of a handshake that took `excess` longer than the round trips to `client` and
+/// `server`.
 #[cold]
 fn lost(setup: &Setup, excess: Duration, server: Duration, client: Duration) -> Charge {
-    // What the echoed time stamp shows is lost for certain; what exceeds the round trip is, if the round
-    // trip is known.
+    // A loss that the echoed time stamp shows is certain; so is the excess over the round trip, if
+    // that is known.
     let shown = setup.answered().map_or(Duration::ZERO, |at| at - setup.first_syn.0);
     let repeats = setup.syn_count() > 1 || setup.syn_ack_count() > 1;
     let syn_ack_at = setup.awaited_syn_ack().map_or(setup.first_syn.0, |(at, _)| at);
     let repeated = setup.first_syn_ack().map_or(Duration::ZERO, |at| syn_ack_at - at);
     let lost = shown.max(repeated).max(excess);
     let sure = if repeats { surest(lost) } else { Confidence::Likely };
-    // Where nothing shows how long the way is, the SYN-ACK may have answered the first SYN, and the timer of that been too short.
+    // With the path's length unknown, the SYN-ACK may answer the first SYN, whose timer was too
+    // short.
     let between = setup.last_syn().0 - setup.first_syn.0;
     let may_answer_first = setup.syn_count() > 1
         && !shown.max(repeated).max(server).is_positive()
         && syn_ack_at - setup.last_syn().0 > client + ANSWERED_WITHIN;
     let (lost, sure) = if may_answer_first { (between, Confidence::Possible) } else { (lost, sure) };
     let form = if setup.syn_count() > 1 && shown.is_positive() { Form::Syn } else { Form::SynAck };
-    // Whether the path lost a SYN or its host dropped it, only a capture beside that host can tell.
+    // Only a capture beside the server can tell whether the path lost a SYN or the server dropped
+    // it.
     let untold = setup.answered().is_none() && setup.syn_count() > 1;
     // Nor is it told whether the SYN-ACK that echoes the first one was lost, and sent again behind the second, or stood.
     let by_syn = form == Form::Syn || untold;
@@ -150,19 +162,21 @@ fn lost(setup: &Setup, excess: Duration, server: Duration, client: Duration) -> 
         .detail(detail)
 }
 
-/// What a handshake cost of which nothing came again, was lost or stood: `ns` from the SYN until the SYN-ACK reached the client.
+/// The charge for a handshake without retransmissions, losses or delays: `ns` from the SYN until
+/// the SYN-ACK reached the client.
 #[inline]
 pub(crate) fn usual(ns: Duration, sure: Confidence, [syn, syn_ack]: [u64; 2]) -> Charge {
     Charge::new(Cause::Handshake, Side::Client, ns, sure).evidence(syn, syn_ack)
 }
 
-/// Whether a handshake that `took` so long is not all the path's for certain, which is `way` long and back as far as is known.
+/// Whether a handshake that `took` this long is not certain to be all path, given the known round
+/// trip `way`.
 #[inline]
 pub(crate) fn is_longer(took: Duration, way: Duration) -> bool {
     way.is_positive() && took - way >= LONGER_MIN.max(way.divided_by(LONGER_SHARE))
 }
 
-/// What a handshake takes at least beyond a path of this length where it stood in a queue.
+/// The least queueing, on top of a round trip of this length, that shows in a handshake.
 pub(crate) fn least_queue(way: Duration) -> Duration {
     QUEUED_MIN.max(way.divided_by(QUEUE_SHARE))
 }
@@ -208,12 +222,12 @@ pub(crate) fn bill(
     let server = if sure_of_server || took > server { server } else { Duration::ZERO }; // known from this answer alone
     let excess = took - server;
     let repeats = setup.syn_count() > 1 || setup.syn_ack_count() > 1;
-    // Who sends nothing twice has lost something only if the other end's timer shows.
+    // Without retransmissions, only the other end's timer can show a loss.
     let no_copies = !repeats && excess >= LOST_AFTER;
     let stood_all = (setup.is_first_answered() || no_copies)
         && server.is_positive()
         && !is_repeated(setup, syn_ack_at, server);
-    // What lies above the way to the server is billed once.
+    // The excess above the round trip to the server is billed once.
     let mut above = true;
     if stood_all && excess.is_positive() {
         let likely = sure_of_server && excess < LOST_AFTER;
@@ -234,14 +248,16 @@ pub(crate) fn bill(
     }
     let [by_client, by_server] = stood;
     let by_server = by_server.filter(|_| !above);
-    // Of how much of a way that varies its queue was, the least that is known tells, and that is no more than an estimate.
+    // On a path that varies, the queueing is an estimate against the least known.
     let varies = by_server.is_some();
     for charge in by_client.into_iter().chain(by_server) {
         split.take(charge.evidence(setup.first_syn.1, syn_ack));
     }
-    // Whoever forwards packets may take its time for the first one: what is longer than the path shows to be is not all its way for certain.
+    // A forwarding host may take its time for the first packet: the excess over the known path is
+    // not certain to be path.
     let longer = is_longer(split.left() - client, server);
-    // Nor is what passed behind a SYN's copy until its answer, the less so where nothing else shows how long the path is.
+    // Nor is the time from a retransmitted SYN to its answer, the less so if nothing else shows the
+    // path's length.
     let untold = repeats && !server.is_positive();
     let most = match split.left() {
         left if untold && left >= LOST_AFTER => Confidence::Possible,

@@ -1,10 +1,12 @@
-//! Was an answer late on its way back, where the capture stands behind that way?
+//! Was an answer delayed on its way back, where the capture is at the far end of that way?
 //!
-//! Proof: its stamp is older than the path's fastest packets allow, as long as the rate of its sender's clock was seen to hold before. Behind a
-//! longer silence that clock may have stood still as well, at any time; but not by chance for just as long as the answer was late.
-//! Refuted by: a later stamp, which the server took the time for.
-//! Source: RFC 7323, 5.4 (the clock of time stamps); the estimate of the clock is `estimate/stamp_clock.rs`.
-//! Seen from: far from the answering end; beside it nothing has had time to wait.
+//! Proof: its time stamp is older than the path's fastest packets allow, and the rate of its
+//! sender's clock was seen to hold before. During a longer silence that clock may also have
+//! stopped, but hardly for just as long as the answer was late.
+//! Refuted by: a later time stamp: the server took the time.
+//! Source: RFC 7323, 5.4 (the clock of time stamps); the estimate of the clock is
+//! `estimate/stamp_clock.rs`.
+//! Seen from: far from the answering end; beside it nothing has had time to queue.
 
 use tcpwhy_wire::{Duration, Segment};
 
@@ -16,12 +18,13 @@ use crate::words::form::Form;
 use crate::words::limits::{DELAYED_ACK_MIN, HELD_BACK_MIN};
 use crate::words::report::{Confidence, Detail};
 
-/// Two measures agree within two ticks and one part in so many of what they measure. Source: none written down.
+/// Two measurements agree within two ticks plus one part in this many of the time measured. Source:
+/// none written down.
 const AGREE_SHARE: i64 = 16;
-/// Fewer ticks agree by chance. Source: none written down.
+/// Below this many ticks, agreement may be chance. Source: none written down.
 const AGREE_TICKS: i64 = 16;
 
-/// What of `left`, the wait for an answer less all else, it spent on its way back.
+/// The part of `left`, the wait for an answer less all else, that the answer spent on its way back.
 pub(super) fn judge(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> Option<Charge> {
     let flow = &pair.flows[1 - open.initiator];
     let late = flow.queued_on_way.get().filter(|late| late.is_positive())?;
@@ -35,8 +38,10 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Durat
     Some(Charge::new(Cause::Queueing, flow.side, late, confidence).detail(detail))
 }
 
-/// How sure it is that the answer was late where its stamp says so of just as long as it took, less what the server took by its own clock since
-/// it acknowledged the question: two clocks measure the same. Behind such an acknowledgement it may be that alone which the stamp is compared with.
+/// How certain the delay is if the answer's time stamp puts it at just the time that the answer
+/// took, less the server's own time since it acknowledged the request, by its clock: two clocks
+/// then agree. After a separate acknowledgement, the delay may be relative to that acknowledgement
+/// only.
 #[cold]
 #[inline(never)]
 fn as_late_as_waited(
@@ -50,20 +55,22 @@ fn as_late_as_waited(
     let left = left - own.unwrap_or_default();
     let agrees = agree(left, late, clock.tick());
     let agrees = agrees && (own.is_none() || clock.ticks_no_slower(late, segment.at));
-    // A rate that is a little off makes it look late as well.
+    // A slightly wrong rate would make it look late as well.
     let rated = own.is_none() && clock.is_rated() && clock.is_beyond_rate(late, segment.at);
     agrees.then_some(if rated { Confidence::Likely } else { Confidence::Possible })
 }
 
-/// Whether what the one clock measures and what the other one does is the same, and not by chance.
+/// Whether two clocks measured the same time, and not by chance.
 pub(crate) fn agree(left: Duration, late: Duration, tick: Duration) -> bool {
     let apart = (left - late).max(late - left);
     left >= tick.times(AGREE_TICKS) && apart <= tick.times(2) + left.divided_by(AGREE_SHARE)
 }
 
-/// Whether the server's own clock says that `left` of the wait was its: as much lies between the stamp of the acknowledgement that its question had by itself
-/// and that of its answer. The first was not stamped before the question had come, and the way of neither packet matters. A copy of the question is none that
-/// the answer waited for, where that echoes the first one.
+/// Whether the server's own clock shows that `left` of the wait was its own: that much lies between
+/// the time stamp of a separate acknowledgement of the request and that of the answer. The
+/// acknowledgement cannot have been stamped before the request arrived, and the path delay of
+/// either packet does not matter. If the request was retransmitted, the answer must echo the first
+/// transmission, or it may have waited for the retransmission.
 #[cold]
 #[inline(never)]
 pub(super) fn is_told(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> bool {
@@ -75,8 +82,9 @@ pub(super) fn is_told(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Dur
     behind && first && own_time(pair, open, segment).is_some_and(|own| agree(left, own, clock.tick()))
 }
 
-/// By how much longer an answer was on its way than the acknowledgement that its question had by itself: between the two the server took what its own stamps
-/// say, and what else passed here no server took. Which packets were on time need not be known.
+/// How much longer the answer was on its way than the separate acknowledgement of its request: the
+/// server's own time between the two is given by its time stamps, and the rest of the gap seen here
+/// is path. It need not be known which packets were on time.
 #[cold]
 #[inline(never)]
 fn later_than_acknowledged(pair: &Pair<'_>, open: &Open, segment: &Segment) -> Option<Duration> {
@@ -85,8 +93,9 @@ fn later_than_acknowledged(pair: &Pair<'_>, open: &Open, segment: &Segment) -> O
     pair.flows[1 - open.initiator].clock.later_than_before(asked.at).filter(|late| *late >= HELD_BACK_MIN)
 }
 
-/// The way is no longer than what is left of `wait` when the server's own time by its stamps is taken off: an acknowledgement that says more of it was
-/// late. Before that was stamped, a timer may have held it back.
+/// The path is no longer than what remains of `wait` after the server's own time by its time
+/// stamps: if an acknowledgement says more, it was late. A timer may have delayed it before it was
+/// stamped.
 #[cold]
 #[inline(never)]
 pub(super) fn bound_path(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: Duration, path: &mut Charge) {
@@ -101,7 +110,8 @@ pub(super) fn bound_path(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: 
     }
 }
 
-/// What the server took between the question's acknowledgement, where that came by itself, and the answer, as its stamps say: a tick more or less.
+/// The server's time between a separate acknowledgement of the request and the answer, by its time
+/// stamps, within a tick.
 pub(super) fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment) -> Option<Duration> {
     pair.acked_by_itself(open, segment)?;
     pair.flows[1 - open.initiator].clock.since_before(segment.at)

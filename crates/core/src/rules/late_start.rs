@@ -1,11 +1,13 @@
-//! Did a message begin before its first segment passed the capture, because that had waited on its way?
+//! Did a message begin before its first segment passed the capture, because that segment was
+//! delayed?
 //!
-//! Proof: its time stamp is older than the path's fastest packets allow, or a later packet was on its way for less than any
-//! before it.
-//! Refuted by: the next packet of its sender comes at once without such a wait: what stands behind the first takes as long as
-//! what stands before it.
-//! Source: RFC 7323, 5.4 (the clock of time stamps); the estimate of the clock is `estimate/stamp_clock.rs`.
-//! Seen from: far from the message's sender; beside it nothing has had time to wait.
+//! Proof: its time stamp is older than the path's fastest packets allow, or a later packet was on
+//! its way for less time than any before.
+//! Refuted by: a sender whose next packet follows at once without such a delay: packets queued
+//! behind the first would be as late.
+//! Source: RFC 7323, 5.4 (the clock of time stamps); the estimate of the clock is
+//! `estimate/stamp_clock.rs`.
+//! Seen from: far from the message's sender; beside it nothing has had time to queue.
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
@@ -17,17 +19,19 @@ use crate::words::form::Form;
 use crate::words::limits::QUEUED_MIN;
 use crate::words::report::{Confidence, Detail};
 
-/// Less than this a segment's time stamp cannot show for certain.
+/// A time stamp cannot prove a delay shorter than this.
 const STAMPED_LATE_MIN: Duration = Duration::from_micros(250);
-/// A time stamp tells the least that a packet can have waited, a tick of 1 ms short of the most.
+/// A time stamp gives the least that a packet can have waited; the most is a tick of 1 ms longer.
 const HALF_TICK: Duration = Duration::from_micros(500);
-/// Longer than this no packet waits on its way; a clock that was set back looks like it.
+/// No packet is delayed for longer; a clock that was set back looks the same.
 const LATE_MAX: Duration = Duration::from_secs(1);
-/// A queue that held one packet so many times longer than it takes the next one to come without was none.
+/// A queue that delayed one packet this many times longer than the next one took to pass without
+/// delay was not a queue.
 const GONE_SOON: i64 = 10;
 
-/// Far from its sender, a message began earlier than its first segment passed by what that waited on its way.
-/// What came before it was over by then. `flow` is that sender, and `is_far` whether it is at least as far away as its peer.
+/// Far from the sender, a message began earlier than its first segment passed, by that segment's
+/// delay, but not before what preceded it was over. `flow` is the sender; `is_far` says that it is
+/// at least as far away as its peer.
 pub(crate) fn on_its_way(
     flow: &Flow,
     is_far: bool,
@@ -41,14 +45,15 @@ pub(crate) fn on_its_way(
         return None;
     }
     let detail = Detail { form: Some(Form::Request), ..Detail::default() };
-    // A clock whose rate has not held yet may tick more slowly, and a first packet that was late makes it look so.
+    // A clock whose rate is not confirmed yet may tick more slowly, and a late first packet makes
+    // it look so.
     let confidence = if flow.clock.is_rated() { Confidence::Likely } else { Confidence::Possible };
     let late = Charge::new(Cause::Queueing, flow.side, late, confidence);
     Some(late.evidence(segment.packet, 0).detail(detail))
 }
 
-/// A packet that was on its way here for less than any before it shows that the first segment had waited longer. `flow` is
-/// its sender.
+/// A packet that took less time than any before shows that the first segment had been delayed.
+/// `flow` is its sender.
 pub(crate) fn charge(flow: &Flow, open: &mut Open) {
     open.charge_late();
     let (Some(then), Some(now)) = (open.way_base.get(), flow.clock.base()) else { return };
@@ -57,7 +62,7 @@ pub(crate) fn charge(flow: &Flow, open: &mut Open) {
         return;
     }
     let detail = Detail { form: Some(Form::Request), ..Detail::default() };
-    // What one packet behind a silence shows of so many milliseconds, a clock that was set back shows as well.
+    // A clock set back during a silence looks the same as a delay shown by one packet after it.
     let may_be_set = flow.clock.jump().is_some_and(|jump| jump.ns < Duration::ZERO && jump.at >= open.start);
     let confidence = if may_be_set { Confidence::Possible } else { Confidence::Likely };
     let late = Charge::new(Cause::Queueing, flow.side, more, confidence)
@@ -67,8 +72,9 @@ pub(crate) fn charge(flow: &Flow, open: &mut Open) {
     open.begins_earlier(more);
 }
 
-/// A packet of its sender at `at` waited for `most` at most. The queue that its first segment is to have waited in was a pause if
-/// it was gone so soon: what stood behind that segment takes as long as what stood before it.
+/// A packet of the same sender at `at` was delayed by at most `most`. If that came too soon, the
+/// queue in which the first segment is said to have waited did not exist: what is queued behind
+/// that segment would be as late.
 #[inline]
 pub(crate) fn refute(open: &mut Open, at: Instant, most: Duration) {
     if open.late.is_some() {

@@ -1,11 +1,13 @@
-//! What part of a wait did the bottleneck need for the bytes themselves, whatever else held the sender?
+//! What part of a wait did the bottleneck need for the bytes themselves, whatever else held the
+//! sender?
 //!
-//! Proof: near the sender, the acknowledgements' rate and what had passed the capture say for how long the link was busy;
-//! near the receiver, the segment's bytes over the rate at which bytes arrive.
-//! Refuted by: acknowledgements that stay away for longer than the link's usual distance (it stood idle); a rate that still
-//! rises, without time stamps.
+//! Proof: near the sender, the rate of the acknowledgements and the bytes that had passed the
+//! capture show how long the link was busy; near the receiver, the segment's bytes over the rate at
+//! which bytes arrive.
+//! Refuted by: acknowledgements that stop for longer than the link's usual spacing (the link was
+//! idle); a rate that still rises, without time stamps.
 //! Source: arithmetic: bytes over rate (`estimate/bottleneck.rs`, `estimate/rate.rs`).
-//! Seen from: both ends; where acknowledgements come by fits and starts it is no more than possible.
+//! Seen from: both ends; at most possible where acknowledgements come irregularly.
 
 use tcpwhy_wire::Duration;
 
@@ -18,29 +20,31 @@ use crate::words::cause::Cause;
 use crate::words::limits::BURST_GAP;
 use crate::words::report::{Confidence, Detail};
 
-/// A link that was idle for less than this beside as long as it worked may not have been. Source: none written down.
+/// A link was idle only if the wait exceeds twice the time it needed by more than this. Source:
+/// none written down.
 const IDLE_MIN: Duration = Duration::from_micros(300);
 
-/// The bottleneck's rate as this vantage shows it.
+/// The bottleneck's rate as seen from this capture point.
 pub(crate) fn rate(wait: &Wait<'_>) -> Option<Rate> {
     wait.flow.rate(wait.near_sender())
 }
 
-/// A wait less the time in which the bottleneck was busy with bytes of this transfer: whatever else held the sender
-/// delayed nothing meanwhile.
+/// A wait with the time taken off in which the bottleneck was busy with bytes of this transfer:
+/// whatever else held the sender delayed nothing meanwhile.
 pub(crate) fn split(wait: &Wait<'_>) -> Split {
     let mut split = Split::of(wait.gap);
     let busy = busy(wait);
     if busy.is_positive() {
-        // What the capture did not see makes acknowledgements look late; and where they come by fits and starts, how fast the
-        // link is is a guess.
+        // Packets missing from the capture make acknowledgements look late, and if acknowledgements
+        // come irregularly, the rate of the link is a guess.
         let flow = wait.flow;
         let uneven = wait.gap >= BURST_GAP
             && if wait.near_sender() {
                 let few = flow.acknowledgements.is_outrun() && !flow.acknowledgements.is_settled();
                 flow.acknowledgements.is_uneven() || flow.acknowledgements.is_guess() || few
             } else {
-                // What the path holds up of paced segments comes together behind that: it shows no link.
+                // Paced segments that were held up on the path arrive back to back: that shows no
+                // link.
                 flow.is_paced() && !flow.arrivals.has_whole_runs()
                     || !flow.timestamps && (flow.arrivals.is_uneven() || flow.arrivals.is_outrun())
             };
@@ -57,8 +61,8 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
     split
 }
 
-/// For how long the bottleneck was busy between the two segments. Near the sender, with what had passed the capture by
-/// then; near the receiver, with the second one.
+/// How long the bottleneck was busy between the two segments: near the sender, with the bytes that
+/// had passed the capture by then; near the receiver, with the second segment.
 fn busy(wait: &Wait<'_>) -> Duration {
     if wait.near_sender() {
         if matches!(wait.class, SegmentClass::Retransmission { .. }) && wait.flow.was_timed() {
@@ -68,13 +72,13 @@ fn busy(wait: &Wait<'_>) -> Duration {
         let silent = wait.flow.silent_from(wait.last.at, wait.segment.at, wait.rtt_to_receiver);
         return silent.map_or(busy, |silent| busy.min(silent));
     }
-    // Without time stamps nothing but the spacing itself tells a link from a sender that paces.
+    // Without time stamps, only the spacing tells a link from a pacing sender.
     if !wait.flow.timestamps && wait.flow.arrivals.is_rising() {
         return Duration::ZERO;
     }
     let Some(rate) = rate(wait) else { return Duration::ZERO };
     let needed = rate.time_for(wait.flow.on_wire(wait.segment.payload_len, 1, wait.mss));
-    // Where it hardly stood idle, it did not.
+    // If it was hardly idle, count it as busy throughout.
     let idle = wait.flow.is_paced() || wait.gap > needed.times(2) + IDLE_MIN;
     if idle { needed.min(wait.gap) } else { wait.gap }
 }

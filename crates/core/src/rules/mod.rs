@@ -1,7 +1,8 @@
 //! Was the sender blocked, and by what? One file for each mechanism, asked in the order of certainty.
 //!
-//! Every rule gets the same [`Wait`]: an interval in which a sender in the middle of a message sent nothing, and what
-//! that sender knew by its end. A rule answers with the split of the interval, or with nothing.
+//! Every rule gets the same [`Wait`]: an interval in which a sender in the middle of a message sent
+//! nothing, and what that sender knew by its end. A rule answers with a split of the interval, or
+//! with nothing.
 
 pub(crate) mod answers;
 pub(crate) mod application_window;
@@ -62,35 +63,36 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
     if wait.far_unknown || wait.behind_host || wait.coarse {
         verdict.split.doubt(); // what the sender knew is not known, or what came before what
     } else if wait.midway {
-        verdict.split.temper(); // what it does when nothing holds it may have shown before
+        verdict.split.temper(); // the unseen beginning may have shown how this sender behaves when nothing holds it
     }
     verdict
 }
 
 fn ask(wait: &Wait<'_>) -> Verdict {
-    // Within a burst, that is for nearly every packet of a transfer, the others have nothing to say.
+    // Within a burst (nearly every packet of a bulk transfer) the other rules cannot apply.
     if wait.gap < BURST_GAP && wait.class == SegmentClass::New && !wait.flow.plain {
         return receive_window::judge(wait).unwrap_or_else(|| think::judge(wait));
     }
-    // Nothing can be said of a sender whose packets, or what it waited for, are missing.
+    // Nothing can be said of a sender when its packets, or what it waited for, are missing.
     not_captured::judge(wait)
-        // Nor of one that slept.
+        // Nor of a sender that was suspended.
         .or_else(|| stopped_clock::judge(wait))
-        // What goes out again says so itself, whatever else could have held it.
+        // A retransmission is one, whatever else could have held the segment.
         .or_else(|| repair::judge(wait))
-        // What time stamps show of the path left before any rule about its sender could hold it.
+        // A segment delayed on the path, by its time stamp, left before any rule about its sender
+        // applies.
         .or_else(|| bandwidth::judge(wait))
-        // A small segment that an acknowledgement let go: of all holds the one with the narrowest proof.
+        // A small segment released by an acknowledgement: the hold with the most specific proof.
         .or_else(|| nagle::judge(wait))
-        // The advertised window is in the capture, and the congestion window is not.
+        // The advertised window is in the capture; the congestion window is not.
         .or_else(|| receive_window::judge(wait))
-        // A timer's time, where neither window nor Nagle held a partial segment.
+        // A wait as long as a timer, where neither window nor Nagle held a partial segment.
         .or_else(|| cork::judge(wait))
-        // Acknowledgements that stay away: before what is told from those that come.
+        // Missing acknowledgements, before anything inferred from those that came.
         .or_else(|| receiver_think::withheld(wait))
-        // What is left of a queue that an acknowledgement let go.
+        // The rest of a queue that an acknowledgement released.
         .or_else(|| congestion_window::judge(wait))
-        // The application, as soon as nothing else explains it.
+        // The application, if nothing else explains the wait.
         .unwrap_or_else(|| think::judge(wait))
 }
 

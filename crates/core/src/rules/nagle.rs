@@ -1,16 +1,17 @@
 //! Was a small write held until an acknowledgement?
 //!
-//! Proof: the small segment follows the acknowledgement, not its own time.
-//! Refuted by: the same sender elsewhere sends small segments while a small one is outstanding, or it answers what the peer
-//! sent by itself (`crossed`).
-//! Source: tcp_nagle_check and tcp_minshall_check, net/ipv4/tcp_output.c, Linux 2.6.11 to 6.18; RFC 896; RFC 1122, 4.2.3.2
-//! (delayed acknowledgements).
-//! Seen from: both ends; far from the sender the segment may have been late on its way, so that a write by itself and a hold
-//! look alike more often.
+//! Proof: the small segment follows the acknowledgement, not a time of its own.
+//! Refuted by: the same sender elsewhere sends small segments while a small one is outstanding, or
+//! the segment answers what the peer sent unasked (`crossed`).
+//! Source: tcp_nagle_check and tcp_minshall_check, net/ipv4/tcp_output.c, Linux 2.6.11 to 6.18; RFC
+//! 896; RFC 1122, 4.2.3.2 (delayed acknowledgements).
+//! Seen from: both ends; far from the sender the segment may have been delayed on its way, so a
+//! separate write and a hold look alike more often.
 //!
-//! Linux holds the last segment of its queue while it is below the MSS and another small one is unacknowledged (Minshall's
-//! variant). Other stacks hold it while anything is unacknowledged (RFC 896). When the peer holds back the acknowledgement at
-//! the same time, the two wait for each other until its timer fires.
+//! Linux holds the last segment of its queue while it is below the MSS and another small one is
+//! unacknowledged (Minshall's variant). Other stacks hold it while anything is unacknowledged (RFC
+//! 896). If the peer delays that acknowledgement, the two wait for each other until its timer
+//! fires.
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
@@ -29,18 +30,21 @@ use crate::words::form::Form;
 use crate::words::limits::{BURST_GAP, DELAYED_ACK_MIN, HELD_BACK_MIN, LATE_SHARE, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
-/// A pause seen elsewhere shorter than this says more about a cold start than about the application.
+/// A pause seen elsewhere that is shorter than this says more about a cold start than about the
+/// application.
 const PAUSE_MIN: Duration = Duration::from_millis(3);
-/// No host may hold an acknowledgement back for longer (RFC 1122, 4.2.3.2): the path lost or held something.
+/// No host may delay an acknowledgement for longer (RFC 1122, 4.2.3.2): the path lost or delayed
+/// something.
 const HOLDS_MAX: Duration = Duration::from_millis(500);
 
-/// A host that was busy when the acknowledgement came is late by less than one part in so many of the hold. Source: none written down.
+/// A host that was busy when the acknowledgement came is late by at most one part in this many of
+/// the hold. Source: none written down.
 const BUSY_SHARE: i64 = 16;
 
-/// So short a first piece is hardly a message: the length in front of one (RFC 1035, 4.2.2).
+/// So short a first piece is hardly a message, rather the length prefix of one (RFC 1035, 4.2.2).
 const PREFIX_MAX: u32 = 2;
 
-/// Far from its sender, a pause that is longer than the round trip by less than this may be none.
+/// Far from its sender, a pause that exceeds the round trip by less than this may not be one.
 const PAUSE_LATE_MAX: Duration = Duration::from_millis(2);
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
@@ -52,22 +56,22 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let model = wait.model;
     let may_be_held = !wait.is_full() && !segment.flags.fin() && model.nagle_ignored <= model.nagle_held;
     let (ack, form) = may_be_held.then(|| released_by(wait))??;
-    // The window is asked before Nagle (tcp_snd_wnd_test in tcp_write_xmit).
+    // The kernel checks the window before Nagle (tcp_snd_wnd_test in tcp_write_xmit).
     if i64::from(ack.room) < i64::from(segment.payload_len) {
         return None;
     }
-    // It could as well be the next request, of a client that reads before it writes again.
+    // It could as well be the next request of a client that reads before it writes again.
     let form = form.or(wait.beside_answer.then_some(Form::BesideAnswer));
-    // What the acknowledgement stood on its way nobody held back.
+    // Nobody delayed the acknowledgement for the time that it was delayed on the path.
     let stood = queueing::stood(wait, &ack);
     let late = stood.as_ref().map_or(Duration::ZERO, |charge| charge.ns);
     let held_back = (wait.ack_delay(&ack).unwrap_or(Duration::ZERO) - late).at_least_zero();
     let cause = if held_back >= HELD_BACK_MIN { Cause::NagleDelayedAck } else { Cause::Nagle };
-    // With more of the same write behind the last segment, its application did not pause.
+    // With more of the same write after the last segment, the application did not pause.
     let pause = model.pause(wait.index, wait.last.len).filter(|_| wait.last.queue != SendQueue::More);
     let doubtful = form.is_some() || held_back > HOLDS_MAX;
     let mut confidence = confidence(wait, cause, doubtful, pause.is_some());
-    // While the bottleneck works off what left before, the tail would have waited there.
+    // While the bottleneck worked off what left before, the tail would have waited there.
     let mut split = if wait.near_sender() { link_share::split(wait) } else { Split::of(wait.gap) };
     let others = [receive_window::before_nagle(wait, &ack), until_repaired(wait, &ack), stood];
     for charge in others.into_iter().flatten() {
@@ -85,10 +89,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             queueing::behind(wait, &ack)
         });
     }
-    // Where the acknowledgement came at once (the first exchange on Linux: quick acknowledgements), the application
-    // has shown how long it pauses by itself before this write; that part of the wait is not Nagle's. A pause longer than
-    // the whole wait was another one's.
-    // Far from its sender, what came before may have been late, and the wait so much shorter.
+    // Where the acknowledgement came at once (the first exchange on Linux: quick acknowledgements),
+    // the application has shown how long it pauses before this write; that part of the wait is not
+    // Nagle's. A pause longer than the whole wait belongs to something else.
+    // Far from the sender, the previous segment may have been late and the wait shorter by as much.
     let late = wait.flow.queued_peak.min(wait.gap.divided_by(LATE_SHARE));
     let late = if wait.near_sender() { Duration::ZERO } else { late };
     let pause_max = wait.gap + wait.tolerance() + late;
@@ -114,17 +118,18 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
 }
 
-/// A hold of about the application's own latency cannot be told from a write that came by itself: how long it `pauses` must have shown
-/// where nothing held it.
+/// A hold about as long as the application's own latency cannot be told from a separate write:
+/// `pauses` says that the application's pause is known from where nothing held it.
 fn confidence(wait: &Wait<'_>, cause: Cause, doubtful: bool, pauses: bool) -> Confidence {
     let model = wait.model;
     let without_first = wait.flow.mss_announced.is_none();
     match cause {
         _ if doubtful => Confidence::Possible,
-        // Without the connection's first exchanges, which are acknowledged at once, the application's own pause may be all of it.
+        // Without the connection's first exchanges, which are acknowledged at once, the whole wait
+        // may be the application's pause.
         _ if without_first && !(pauses || model.goes_with_acks()) => Confidence::Possible,
         _ if without_first => Confidence::Likely,
-        // A window of one segment after an idle time waits for the same acknowledgement.
+        // After an idle time, a window of one segment waits for the same acknowledgement.
         Cause::NagleDelayedAck if model.nagle_held > 0 && !model.may_be_restarted && pauses => {
             Confidence::Certain
         }
@@ -132,7 +137,8 @@ fn confidence(wait: &Wait<'_>, cause: Cause, doubtful: bool, pauses: bool) -> Co
     }
 }
 
-/// The acknowledgement came because what it acknowledges went out again: until then it was lost, or what it acknowledges.
+/// The acknowledgement was released by a retransmission: until then the data, or its
+/// acknowledgement, was lost.
 fn until_repaired(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     let rtt = ack.rtt.get().filter(|_| ack.repaired)?;
     let copied = ack.earliest_departure - wait.rtt_to_sender - rtt - wait.last.at;
@@ -141,9 +147,9 @@ fn until_repaired(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     (copied >= RTO_MIN).then(|| charge.evidence(wait.last.packet, ack.packet))
 }
 
-/// A reply to a request that arrived while an earlier reply was outstanding: whether it left because that one was
-/// acknowledged. An acknowledgement that came with the request, or before it, released nothing of its answer, and one that
-/// came soon behind it held little.
+/// For a reply to a request that arrived while an earlier reply was outstanding: whether the reply
+/// was released by the acknowledgement of the earlier one. An acknowledgement that came with the
+/// request, or before it, released nothing, and one shortly after it held little.
 pub(crate) fn holds_answer(wait: &Wait<'_>, request: &LastData) -> Option<Verdict> {
     let ack = wait.flow.view.small_acked()?;
     let held = ack.earliest_departure - wait.rtt_to_sender - request.at;
@@ -154,9 +160,9 @@ pub(crate) fn holds_answer(wait: &Wait<'_>, request: &LastData) -> Option<Verdic
     judge(wait)
 }
 
-/// The rest of a request that waits beside its first piece's answer: the answer brings the acknowledgement that lets it
-/// go, and what looks like the next request was written before. That its application writes so must have shown where
-/// the acknowledgement came alone.
+/// The rest of a request that waits while its first piece is answered: the answer carries the
+/// acknowledgement that releases it, and what looks like the next request was written before. The
+/// application must have shown this pattern where the acknowledgement came alone.
 pub(crate) fn holds_rest(wait: &Wait<'_>, reply_first: Seq) -> bool {
     let answered = |ack: &ClockingAck| wait.segment.ack.after(reply_first) && wait.follows(ack);
     is_usual(wait)
@@ -165,32 +171,35 @@ pub(crate) fn holds_rest(wait: &Wait<'_>, reply_first: Seq) -> bool {
         && wait.flow.view.small_acked().is_some_and(|ack| answered(&ack))
 }
 
-/// Far from the sender the segment may have been late on its way, and beside it its host may have been. After a long hold that is likelier than a write that
-/// happened to come just then, unless this sender is known not to mind Nagle.
+/// Far from the sender the segment may have been delayed on the path; beside the sender, by its
+/// host. After a long hold that is likelier than a write that happened to come just then, unless
+/// this sender is known to ignore Nagle.
 fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
     let late = wait.segment.at - ack.earliest_departure;
     let held_back = wait.ack_delay(ack).is_some_and(|delay| delay >= HELD_BACK_MIN);
-    // Its application has shown that it pauses less by itself.
+    // The application has shown that its own pauses are shorter.
     let prompt = || {
         let pause = wait.model.pause(wait.index, wait.last.len);
         pause.is_some_and(|pause| pause <= wait.gap.divided_by(4))
     };
-    // A message's length alone is no message: what is written of one in two pieces is written at once, and the way is longer at times than it ever was.
+    // A length prefix is no message: its two pieces are written at once, and the path may be slower
+    // than it ever was.
     let prefix = wait.last.len <= PREFIX_MAX && wait.last.flight == wait.last.len;
     let soon = late <= wait.gap.divided_by(LATE_SHARE)
         && (wait.model.nagle_held > 0 || late <= wait.rtt_to_sender.divided_by(2) || prefix || prompt());
     // The rest of a write waits for nothing else.
     let rest = wait.last.queue == SendQueue::More
         && late <= wait.flow.queued_peak.max(wait.rtt_to_sender.divided_by(2));
-    // The same two pieces were held before, and the first one's own acknowledgement is what was late.
+    // The same two pieces were held before, and the acknowledgement of the first was late.
     let usual = is_usual(wait)
         && late <= wait.rtt_to_sender.max(wait.gap.divided_by(4))
         && ack.earliest_departure - wait.rtt_to_sender >= wait.last.at;
-    // Near its sender that host stood still between the two, as a virtual machine's does: the same two pieces were held before.
+    // Near the sender: its host stalled between the two, as virtual machines do; the same pieces
+    // were held before.
     let near = wait.near_sender();
     let stood_still =
         is_usual(wait) && held_back && wait.model.nagle_held > 0 && late <= wait.gap.divided_by(LATE_SHARE);
-    // ... or is slow: the rest of a write leaves shortly behind, and nothing paced does.
+    // Or the host is slow: the rest of a write leaves shortly after, which pacing would not do.
     let slow = wait.last.queue == SendQueue::More && late <= wait.gap.divided_by(LATE_SHARE).min(SLOW_HOST);
     (if near { stood_still || slow } else { held_back && soon || rest || usual })
         && wait.model.nagle_ignored == 0
@@ -199,21 +208,21 @@ fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
         && !came_by_itself(wait, late)
 }
 
-/// Whether its stamp says that it left `late` behind the acknowledgement, as long after the piece before it as its application
-/// pauses by itself. Without that pause, its host was slow.
+/// Whether the segment's time stamp shows that it left `late` after the acknowledgement, at the
+/// application's usual pause after the piece before. Without such a pause, the host was slow.
 fn came_by_itself(wait: &Wait<'_>, late: Duration) -> bool {
     let pause = wait.model.pause(wait.index, wait.last.len);
     pause.is_some_and(|pause| pause >= wait.gap - late.divided_by(2))
         && wait.flow.left_late(wait.last, wait.segment, late)
 }
 
-/// Whether the same two pieces of a message were seen before with the second one held, and nothing between them.
+/// Whether the same two pieces of a message were seen before, with the second one held.
 fn is_usual(wait: &Wait<'_>) -> bool {
     wait.model.held_shape == Some((wait.last.len, wait.segment.payload_len))
 }
 
-/// Whether a small segment left soon after an acknowledgement that had been held back for long, though not with it: a host that
-/// was busy just then would have been as late.
+/// Whether a small segment left soon after a long-delayed acknowledgement, but not immediately: a
+/// host that was busy just then would be as late.
 pub(crate) fn may_have_held(wait: &Wait<'_>) -> bool {
     let soon = |ack: &ClockingAck| {
         let late = wait.segment.at - ack.earliest_departure;
@@ -229,9 +238,11 @@ pub(crate) fn may_have_held(wait: &Wait<'_>) -> bool {
         && wait.flow.view.small_acked().is_some_and(|ack| soon(&ack))
 }
 
-/// Whether a small segment was held by the one before it, of which the acknowledgement came by the receiver's timer, although it comes sooner behind that than
-/// a round trip of this connection has taken so far: no sooner than between these hosts at `least`. A first round trip takes longer than others, and bounds
-/// from above only when an acknowledgement has its effect.
+/// Whether a small segment was held by the one before it, whose acknowledgement was sent by the
+/// receiver's timer, although it follows that acknowledgement sooner than any round trip of this
+/// connection so far, but no sooner than `least`, the least between these hosts. A first round trip
+/// takes longer than later ones, so it only gives an upper bound for when an acknowledgement takes
+/// effect.
 #[cold]
 #[inline(never)]
 pub(crate) fn released_sooner(wait: &Wait<'_>, least: Option<Duration>) -> Option<Verdict> {
@@ -263,8 +274,9 @@ fn released_by(wait: &Wait<'_>) -> Option<(ClockingAck, Option<Form>)> {
     if let Some(ack) = small_acked.filter(|ack| wait.follows(ack) || follows_late(wait, ack)) {
         return Some((ack, None));
     }
-    // RFC 896: a full segment was outstanding, and all of it had to be acknowledged first. The segment before it was
-    // pushed, so no window stopped the sender; a lone acknowledgement held back is the only thing that passed.
+    // RFC 896: a full segment was outstanding, and all of it had to be acknowledged first. The
+    // segment before was pushed, so no window stopped the sender; a single delayed acknowledgement
+    // was all that passed.
     let ack = wait.flow.view.all_acked().filter(|ack| wait.follows(ack))?;
     let held_back = wait.ack_delay(&ack).is_some_and(|delay| delay >= HELD_BACK_MIN);
     (held_back && ack.flight <= 2 * wait.mss).then_some((ack, Some(Form::Rfc896)))
@@ -275,8 +287,8 @@ pub(crate) fn is_off(flow: &Flow, segment: &Segment, class: SegmentClass, mss: u
     would_be_held(flow, segment, class, mss) && small_outstanding(flow)
 }
 
-/// Whether a sender shows that it does not mind Nagle: by that, or far from it because the acknowledgement of the small one, which passed
-/// at once, has had less than half the time that it needs.
+/// Whether a sender shows that it ignores Nagle: by `is_off`, or, far from it, because the
+/// acknowledgement of the small segment passed less than half its travel time ago.
 pub(crate) fn is_ignored(pair: &Pair<'_>, from: usize, segment: &Segment, class: SegmentClass) -> bool {
     let flow = &pair.flows[from];
     let known = pair.shown[from] && !pair.bound[from];
@@ -286,35 +298,36 @@ pub(crate) fn is_ignored(pair: &Pair<'_>, from: usize, segment: &Segment, class:
         && (small_outstanding(flow) || flow.small_acked_at().is_some_and(under_way))
 }
 
-/// Whether Nagle would hold a segment behind a small one.
+/// Whether Nagle would hold the segment if a small one were outstanding.
 fn would_be_held(flow: &Flow, segment: &Segment, class: SegmentClass, mss: u32) -> bool {
     class == SegmentClass::New
         && !flow.is_full(segment.payload_len, mss)
         && !segment.flags.fin()
         && flow.last_data.is_some()
-        // Where no SYN says how large they get, one with more behind it is as large as any.
+        // If no SYN gives the MSS, a segment with more after it may be full.
         && (flow.mss_announced.is_some() || segment.flags.psh())
         && flow.shows_nodelay(segment.payload_len)
 }
 
-/// Whether a sender that is known to mind Nagle went on with a small segment while one was outstanding: its
-/// acknowledgement is missing from the capture, and with it what the sender waited for.
+/// Whether a sender known to obey Nagle sent a small segment while one was outstanding: the
+/// acknowledgement that it waited for is missing from the capture.
 pub(crate) fn release_unseen(wait: &Wait<'_>) -> bool {
     wait.model.nagle_held > wait.model.nagle_ignored && is_off(wait.flow, wait.segment, wait.class, wait.mss)
 }
 
-/// Whether a small segment leaves while one is outstanding, of a sender that has never done so by itself: Nagle is off, something
-/// forced it out, or an acknowledgement is missing from the capture.
+/// Whether a small segment leaves while one is outstanding, of a sender never seen to do so: Nagle
+/// is off, something forced the segment out, or an acknowledgement is missing from the capture.
 pub(crate) fn would_hold(wait: &Wait<'_>) -> bool {
     wait.model.nagle_ignored == 0 && is_off(wait.flow, wait.segment, wait.class, wait.mss)
 }
 
-/// Asked of what passed the capture, not what reached the sender: no acknowledgement existed at all.
+/// Judged by what passed the capture, not by what reached the sender: no acknowledgement existed at
+/// all.
 fn small_outstanding(flow: &Flow) -> bool {
     flow.snd_sml.is_some_and(|end| flow.highest_ack.is_none_or(|acked| end.after(acked)))
 }
 
-/// Learns from a small segment whether its sender minds Nagle at all, and how long its application pauses by itself.
+/// Learns from a small segment whether its sender obeys Nagle, and how long its application pauses.
 pub(crate) fn observe(wait: &Wait<'_>, verdict: &Verdict) -> NagleObservation {
     let mut observation = NagleObservation::default();
     if wait.class != SegmentClass::New || wait.last.len == 0 {
@@ -322,7 +335,8 @@ pub(crate) fn observe(wait: &Wait<'_>, verdict: &Verdict) -> NagleObservation {
     }
     let flow = wait.flow;
     let billed = |cause: Cause| verdict.split.has(cause.bit());
-    // Counted even while the sender is thought not to mind: an acknowledgement that the capture missed made it seem so.
+    // Counted even while the sender seems to ignore Nagle: a missing acknowledgement can have made
+    // it seem so.
     let follows_held_back = || {
         let ack = flow.view.small_acked().filter(|ack| wait.follows(ack));
         ack.and_then(|ack| wait.ack_delay(&ack)).is_some_and(|delay| delay >= HELD_BACK_MIN)
@@ -342,15 +356,15 @@ pub(crate) fn observe(wait: &Wait<'_>, verdict: &Verdict) -> NagleObservation {
     if wait.last.queue == SendQueue::More {
         return observation;
     }
-    // Whatever held it, the application did not pause longer than this.
+    // Whatever held the segment, the application did not pause longer than this.
     if !observation.held && wait.gap < PAUSE_MIN && !flow.is_full(wait.last.len, wait.mss) {
         observation.pause = Some(wait.gap);
     }
     if observation.shape.is_some() || observation.pause.is_some() {
         return observation;
     }
-    // Nothing held it: the small one before it had been acknowledged at once. Where packets are late on their way, that and
-    // this one may have been.
+    // Nothing held it: the small segment before it had been acknowledged at once. On a path that
+    // delays packets, both may have been late.
     let varies = wait.rtt_to_sender.divided_by(2).min(PAUSE_LATE_MAX);
     let late_max = if wait.near_sender() { Duration::ZERO } else { flow.queued_peak.max(varies) };
     let acked_at_once = flow.view.small_acked().is_some_and(|ack| {

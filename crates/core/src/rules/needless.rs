@@ -1,14 +1,19 @@
-//! Was a timer early, and its copy for nothing?
+//! Was a timer early and its retransmission unnecessary?
 //!
-//! Proof: a D-SACK behind the acknowledgement that seemed to answer the copy, or an acknowledgement sooner than the copy can have
-//! brought it, or one that ends within the copy: the first one had arrived, and what acknowledges it was late.
-//! Refuted by: time stamps (what echoes the copy's answers that), selective or duplicate acknowledgements of what left behind
-//! it: it is missing at the receiver. Of several copies of the same bytes as many of the last ones as D-SACKs name.
-//! Source: RFC 2883, 4; RFC 9293, 3.10.7.4 (whoever takes a segment acknowledges up to its end; only what left first ended there); RFC 3522, 1 and RFC 6298, 3 (neither sequence nor acknowledgement number tells which copy is
-//! acknowledged); RFC 9293, 3.8.6.3 (nobody holds back an acknowledgement for as long as a timer of 200 ms and more takes).
-//! Seen from: near the sender; near the receiver the first copy passed or did not.
+//! Proof: a D-SACK after the acknowledgement that seemed to answer the retransmission, an
+//! acknowledgement sooner than the retransmission can have caused it, or one that ends within the
+//! retransmission: the first transmission had arrived, and its acknowledgement was late.
+//! Refuted by: time stamps (an echo of the retransmission's answers that); selective or duplicate
+//! acknowledgements of what was sent after it: the receiver lacks it. If the same bytes were
+//! retransmitted several times, D-SACKs count from the last.
+//! Source: RFC 2883, 4; RFC 9293, 3.10.7.4 (a receiver acknowledges up to a segment's end; only the
+//! first transmission ended there); RFC 3522, 1 and RFC 6298, 3 (neither sequence nor
+//! acknowledgement number tells which transmission is acknowledged); RFC 9293, 3.8.6.3 (nobody
+//! delays an acknowledgement for as long as a timer of 200 ms or more).
+//! Seen from: near the sender; near the receiver the first transmission either passed or did not.
 //!
-//! What it took until then was the path's all the same: it stood still, or was slow to bring the acknowledgement.
+//! The time until then still belongs to the path: it stood still, or was slow to bring the
+//! acknowledgement.
 
 use tcpwhy_wire::{Duration, Instant, SackBlock, Segment};
 
@@ -18,7 +23,8 @@ use crate::bill::exchange::Path;
 use crate::bill::revise::Revision;
 use crate::words::limits::{HOST_VARIATION, ROUND_TRIP_PLAY};
 
-/// What an acknowledgement from `from`, and the D-SACK in it, show of what its peer's `path` has sent again.
+/// What an acknowledgement from `from`, and the D-SACK in it, show of the retransmissions on its
+/// peer's `path`.
 pub(crate) fn judge(
     pair: &Pair<'_>,
     path: &mut Path,
@@ -27,7 +33,8 @@ pub(crate) fn judge(
     told: Option<SackBlock>,
 ) -> Option<Revision<'static>> {
     let sender = &pair.flows[1 - from];
-    // A receiver of which only answers to copies are known may be anywhere; a D-SACK says the same of it from everywhere.
+    // A receiver known only by answers to retransmissions may be anywhere; a D-SACK means the same
+    // from everywhere.
     let anywhere = told.is_some() && !pair.tap_rtt[from].is_positive();
     if pair.tap_rtt[1 - from] > pair.tap_rtt[from] && !anywhere {
         return None;
@@ -50,18 +57,20 @@ pub(crate) fn judge(
     path.last_spare(ack.at - (way - way.divided_by(ROUND_TRIP_PLAY)), ack.ack).map(Revision::CopySpare)
 }
 
-/// What had left by then `from` can speak of with this acknowledgement.
+/// The latest time at which something can have left for `from` to know of it in this
+/// acknowledgement.
 fn heard_of(pair: &Pair<'_>, ack: &Segment, from: usize) -> Instant {
     ack.at - soonest(pair.tap_rtt[from])
 }
 
-/// How long it takes at least to hear of something, where the way there and back is so long.
+/// The least time until a sender has feedback, given the round trip `way`.
 pub(crate) fn soonest(way: Duration) -> Duration {
     (way - way.divided_by(ROUND_TRIP_PLAY) - HOST_VARIATION).at_least_zero()
 }
 
-/// Whether the copy that this D-SACK names had stood: whoever has a copy acknowledges it as it comes (RFC 5681, 4.2), and none had left so lately.
-/// What was asked may have stood as long, whatever acknowledged it.
+/// Whether the retransmission that this D-SACK names was delayed on the path: a receiver
+/// acknowledges a duplicate as it comes (RFC 5681, 4.2), and none had been sent so recently. The
+/// request may have been delayed as long, whatever acknowledged it.
 #[cold]
 #[inline(never)]
 pub(crate) fn has_stood(pair: &Pair<'_>, path: &Path, ack: &Segment, from: usize) -> bool {

@@ -1,12 +1,13 @@
 //! Is what a sender waited for missing from the capture?
 //!
-//! Proof: the peer acknowledges bytes that did not pass, a sender that minds Nagle goes on beside a small segment, or a
-//! segment goes beyond every window that passed.
-//! Refuted by: a tail loss probe, which explains a segment that no acknowledgement let go.
-//! Source: RFC 9293, 3.8.6 (nobody sends beyond the window) and 3.10.7.4 (nobody acknowledges what was not sent).
+//! Proof: the peer acknowledges bytes that did not pass, a sender that obeys Nagle goes on while a
+//! small segment is outstanding, or a segment exceeds every window that passed.
+//! Refuted by: a tail loss probe, which explains a segment that no acknowledgement released.
+//! Source: RFC 9293, 3.8.6 (nobody sends beyond the window) and 3.10.7.4 (nobody acknowledges what
+//! was not sent).
 //! Seen from: both ends.
 //!
-//! What it charges is `unexplained`: packets would say what it was.
+//! The charge is `unexplained`: the missing packets would tell.
 
 use tcpwhy_wire::Duration;
 
@@ -20,7 +21,7 @@ use crate::words::form::Form;
 use crate::words::limits::BURST_GAP;
 use crate::words::report::{Confidence, Detail};
 
-/// What the sender did in between is not in the capture, or what let it go on.
+/// What the sender did in between, or what released it, is missing from the capture.
 pub(super) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.gap < BURST_GAP {
         return None;
@@ -35,7 +36,7 @@ pub(super) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: burst(wait.last, wait.segment.at) })
 }
 
-/// The charge for time that packets would explain which are missing from the capture.
+/// The charge for time that packets missing from the capture would explain.
 pub(crate) fn charge(sender: Side) -> Charge {
     let detail = Detail { form: Some(Form::NotCaptured), ..Detail::default() };
     Charge::new(Cause::Unexplained, sender, Duration::ZERO, Confidence::Possible).detail(detail)

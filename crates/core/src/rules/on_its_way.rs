@@ -1,12 +1,14 @@
-//! Was a request late on its way, where the capture stands before that way?
+//! Was a request delayed on its way, where the capture is at the near end of that way?
 //!
-//! Proof: a reply later than its server's own timer of delayed acknowledgements is the first thing to acknowledge the
-//! request: that had just arrived. Or an acknowledgement before it bears the same time stamp: both left together. Or others between these
-//! hosts waited as long in a queue at the time.
-//! Refuted by: an acknowledgement before the reply with an earlier stamp; packets missing from the capture that may have been one.
-//! Source: TCP_DELACK_MIN and TCP_DELACK_MAX (40 to 200 ms), include/net/tcp.h, Linux 6.12: a host that thinks acknowledges
-//! first, however long its program takes.
-//! Seen from: near the asking end.
+//! Proof: a reply later than its server's own delayed-acknowledgement timer is the first
+//! acknowledgement of the request, so the request had just arrived; or an acknowledgement before
+//! the reply carries the same time stamp, so both left together; or other packets between these
+//! hosts were delayed as long in a queue at the time.
+//! Refuted by: an acknowledgement before the reply with an earlier time stamp; packets missing from
+//! the capture that may have been one.
+//! Source: TCP_DELACK_MIN and TCP_DELACK_MAX (40 to 200 ms), include/net/tcp.h, Linux 6.12: a host
+//! acknowledges a request first, however long its program takes.
+//! Seen from: near the requesting end.
 
 use tcpwhy_wire::{Duration, Segment};
 
@@ -20,12 +22,12 @@ use crate::words::form::Form;
 use crate::words::limits::{DELAYED_ACK_MAX, DELAYED_ACK_MIN, QUEUED_MIN};
 use crate::words::report::{Confidence, Detail};
 
-/// A timer of retransmissions hardly runs for longer, as that is its first one (RFC 6298, 2.1).
+/// A retransmission timer is hardly longer, as this is its initial value (RFC 6298, 2.1).
 const SILENCE_MIN: Duration = Duration::from_secs(1);
-/// A queue that was seen so lately stands.
+/// A queue seen this recently is still there.
 const FRESH: Duration = Duration::from_millis(200);
 
-/// What of `left`, the wait for a reply less all else, the request spent on its way.
+/// The part of `left`, the wait for a reply less all else, that the request spent on its way.
 pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Charge> {
     let server = 1 - open.initiator;
     let (asked, answering) = (&pair.flows[open.initiator], &pair.flows[server]);
@@ -42,13 +44,13 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Char
     let longest = || is_first_acknowledged(pair, open).then_some(DELAYED_ACK_MAX);
     let timer = timer.or_else(longest);
     let unacknowledged = timer.map_or(Duration::ZERO, |timer| left - timer);
-    // What fills the queue is another connection's.
+    // The queue must be another connection's.
     let lone = asked.newly_acked <= pair.sizes[open.initiator];
-    // Packets keep their order in a queue: what passes much sooner found none.
+    // A queue keeps packets in order: a packet that passes much sooner met no queue.
     let stands = |queued: Duration| queued >= QUEUED_MIN && left >= queued.divided_by(2);
     let seen = pair.path_memory.queued_lately(server, pair.now).filter(|(queued, _)| lone && stands(*queued));
     let (ns, form, confidence) = match seen {
-        // It was the same queue, as far as it shows how long that was.
+        // It was the same queue, if the wait was about as long as the queue was seen to be.
         Some((queued, ago)) if queued >= left - left.divided_by(4) => {
             (left, Form::Queue, if ago <= FRESH { Confidence::Likely } else { Confidence::Possible })
         }
@@ -83,8 +85,9 @@ pub(super) fn is_whole(answering: &Flow) -> bool {
     answering.missed_since_data == 0 && !answering.acked_unseen()
 }
 
-/// The same of a reply that left within the tick of its request's acknowledgement: whoever has a request acknowledges it within its timer, whatever
-/// its program does, and no time was left for that. A host that stood still looks the same.
+/// The same for a reply stamped within the same tick as its request's acknowledgement: a host
+/// acknowledges a request within its timer, whatever its program does, so no time is left for the
+/// program. A host that stalled looks the same.
 #[cold]
 #[inline(never)]
 pub(super) fn left_together(
@@ -112,8 +115,10 @@ pub(super) fn left_together(
     (left > own && segment.at - acked_at <= same).then_some(late)
 }
 
-/// Whether the request is a single segment behind a silence longer than its receiver's retransmission timer, and was acknowledged by itself: that is done
-/// as it arrives (tcp_event_data_recv, net/ipv4/tcp_input.c, Linux 6.12), unless a timer of acknowledgements is left to run out.
+/// Whether the request is a single segment after a silence longer than its receiver's
+/// retransmission timer, and was acknowledged separately. Such a segment is acknowledged as it
+/// arrives (tcp_event_data_recv, net/ipv4/tcp_input.c, Linux 6.12), unless a
+/// delayed-acknowledgement timer is still running.
 fn was_acked_as_it_came(pair: &Pair<'_>, open: &Open) -> bool {
     let asked = &pair.flows[open.initiator];
     let rtt = pair.tap_rtt[CLIENT] + pair.tap_rtt[SERVER];

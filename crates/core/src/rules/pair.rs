@@ -1,4 +1,4 @@
-//! What is a rule told that asks about both ends of a connection, and not about one sender's wait?
+//! What is a rule told that asks about both ends of a connection, not about one sender's wait?
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
@@ -11,7 +11,7 @@ use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::handshake::Setup;
 use crate::flow::path_memory::PathMemory;
 
-/// Both ends, client and server, and the way between them.
+/// Both ends, client and server, and the path between them.
 #[derive(Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Pair<'a> {
@@ -19,26 +19,27 @@ pub(crate) struct Pair<'a> {
     pub models: &'a [SenderModel; 2],
     /// The largest payload of one packet of each end.
     pub sizes: [u32; 2],
-    /// Round trip between the capture and each end; nothing where nothing shows it yet.
+    /// Round trip between the capture and each end; zero while unknown.
     pub tap_rtt: [Duration; 2],
-    /// What all connections between these hosts know.
+    /// What is known from all connections between these hosts.
     pub path_memory: &'a PathMemory,
     pub now: Instant,
-    /// The connection's beginning is not in the capture.
+    /// The capture lacks the start of the connection.
     pub midway: bool,
-    /// Nothing but who was heard first says which end asks.
+    /// Which end makes the requests is only guessed, from which spoke first.
     pub heard_first: bool,
-    /// The capture's clock counts less than milliseconds.
+    /// The capture's clock is finer than milliseconds.
     pub fine: bool,
-    /// The handshake has shown how far away an end is.
+    /// The handshake has shown the distance to an end.
     pub shown: [bool; 2],
     /// The handshake, where the capture has some of it.
     pub setup: &'a Option<Setup>,
-    /// How far away an end is is known from above only.
+    /// The distance to an end is only an upper bound.
     pub bound: [bool; 2],
-    /// Whoever asks keeps the stream of its question open, and may say more on it: nothing is owed there.
+    /// The requester keeps the stream of its request open and may say more on it: nothing is owed
+    /// there.
     pub dialogue: bool,
-    /// Whoever acknowledges for the server stands nearer.
+    /// Something nearer acknowledges for the server.
     pub beyond: Option<Beyond>,
 }
 
@@ -58,17 +59,18 @@ impl Pair<'_> {
         end == SERVER && !self.shown[SERVER] && self.setup.as_ref().is_some_and(ambiguous)
     }
 
-    /// Whether the capture stands nearer to the other end than to this one, which is on another host.
+    /// Whether this end is farther from the capture than the other one, and on another host.
     pub(crate) fn is_far(&self, end: usize) -> bool {
         self.tap_rtt[end] > self.tap_rtt[1 - end] && !self.flows[1 - end].on_one_host
     }
 
-    /// What of `left` is the way behind whoever acknowledges for this end.
+    /// The part of `left` that is the path beyond whatever acknowledges for this end.
     pub(crate) fn way_beyond(&self, end: usize, left: Duration) -> Option<Charge> {
         self.beyond.filter(|_| end == SERVER).and_then(|way| way.charge(left, side(end)))
     }
 
-    /// When the question's acknowledgement passed, if that was another packet than its answer.
+    /// When the request's acknowledgement passed, if it came before the answer in a separate
+    /// packet.
     pub(crate) fn acked_by_itself(&self, open: &Open, answer: &Segment) -> Option<Instant> {
         let asked = &self.flows[open.initiator];
         let last = open.request.last?;

@@ -1,10 +1,13 @@
-//! What holds a sender behind a segment that had emptied its queue, although its application writes on at once?
+//! What holds a sender after a segment that had emptied its queue, although its application writes
+//! on at once?
 //!
-//! Proof: it has gone on at once behind such a piece before, many segments are in flight, and it goes on a round trip later
-//! with an acknowledgement; or as many small packets are out as the window counts.
-//! Refuted by: a small flight, or no acknowledgement that it follows.
-//! Source: splice_direct_to_actor, fs/splice.c (sendfile by 16 pages); TCP_INIT_CWND, include/net/tcp.h; tcp_minshall_check,
-//! net/ipv4/tcp_output.c; sk_wmem_alloc counts truesize, net/core/sock.c, Linux 6.12.
+//! Proof: the sender has continued at once after such a piece before, many segments are in flight,
+//! and it continues a round trip later on an acknowledgement; or as many small packets are in
+//! flight as the window counts.
+//! Refuted by: a small flight, or no acknowledgement to follow.
+//! Source: splice_direct_to_actor, fs/splice.c (sendfile by 16 pages); TCP_INIT_CWND,
+//! include/net/tcp.h; tcp_minshall_check, net/ipv4/tcp_output.c; sk_wmem_alloc counts truesize,
+//! net/core/sock.c, Linux 6.12.
 //! Seen from: both ends.
 
 use super::used_up::which;
@@ -17,7 +20,9 @@ use crate::words::form::Form;
 use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
 use crate::words::report::Confidence;
 
-/// Whoever goes on at once behind a piece that had emptied its queue (`send_buffer::writes_on`) waits behind such a one for the same acknowledgements as behind any other.
+/// A sender that continues at once after a piece that had emptied its queue
+/// (`send_buffer::writes_on`) waits for the same acknowledgements after such a piece as after any
+/// other.
 pub(super) fn between_pieces(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held> {
     let many = wait.last.flight >= INITIAL_WINDOW_SEGMENTS * wait.mss && wait.last.len > wait.mss;
     let whole_round = lasts_a_round(wait) && wait.gap >= WHOLE_ROUND_MIN;
@@ -28,14 +33,16 @@ pub(super) fn between_pieces(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held>
     Some((cause, form, Confidence::Possible))
 }
 
-/// Small packets of a sender without Nagle leave one by one until as many are out as the window counts (TCP_INIT_CWND,
-/// 10, at first); what the application writes from then on is joined and leaves with the next acknowledgement. If it goes
-/// on as before instead, the application was waiting too: small packets fill a send buffer by what the kernel spends
-/// on each (sk_wmem_alloc counts truesize).
+/// A sender without Nagle sends small packets one by one until the window's count is in flight
+/// (TCP_INIT_CWND, 10, at first); what the application writes from then on is coalesced and leaves
+/// on the next acknowledgement. If segments do not get larger, the application was blocked too:
+/// small packets fill a send buffer by the kernel's overhead for each (sk_wmem_alloc counts
+/// truesize).
 pub(super) fn counted_out(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held> {
     let segments = wait.last.unheard.max(wait.last.flight_segments.into());
     let unheard = wait.last.snd_una.map_or(0, |snd_una| (wait.segment.seq - snd_una).max(0) as u32);
-    // With Nagle, one small segment is in flight at most (tcp_minshall_check, net/ipv4/tcp_output.c).
+    // With Nagle, at most one small segment is in flight (tcp_minshall_check,
+    // net/ipv4/tcp_output.c).
     let small = wait.last.flight.max(unheard) < segments.saturating_sub(1) * wait.mss;
     let nagle_is_off = wait.model.nagle_ignored > 0 || small;
     if segments < INITIAL_WINDOW_SEGMENTS || !nagle_is_off || !wait.follows(ack) {

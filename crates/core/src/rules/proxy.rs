@@ -1,18 +1,23 @@
-//! Does whoever acknowledges stand nearer than whoever answers?
+//! Is the host that acknowledges nearer than the host that answers?
 //!
-//! Proof: a handshake ten times as long as the quickest acknowledgement (twice, where a host must stand in between, since no router has touched
-//! what comes from a public address to a private one, or the server's packets come over fewer hops than its SYN-ACK did; four times, where an
-//! answer took about as long as the handshake), and no answer sooner than it. It is likely where a host must stand in between, or where
-//! acknowledgements alone show it and answers take about as long.
-//! Refuted by: one answer that comes sooner (the handshake had waited for ARP, or for a radio); stamps by which the SYN-ACK was as much later; where a host must stand in between, the way behind it
-//! is as short as that.
-//! Source: RFC 3135 (PEPs); observed of VirtualBox, QEMU (slirp) and Docker Desktop, which take a connection only once their
-//! own to the server is open.
-//! Seen from: near the client. Where answers are too late to show that, and too soon to prove the way behind, what the server does is no
-//! more than likely, and pauses within its answers, which may be rounds on the way behind, no more than possible.
+//! Proof: a handshake ten times as long as the quickest acknowledgement, and no answer sooner than
+//! the handshake. Twice is enough where a host must be in between: packets from a public address to
+//! a private one have a TTL untouched by routers, or the server's packets come over fewer hops than
+//! its SYN-ACK did. Four times is enough where an answer took about as long as the handshake.
+//! Likely where a host must be in between, or where acknowledgements alone show it and answers take
+//! about as long.
+//! Refuted by: one answer that comes sooner (the handshake had waited for ARP, or for a radio);
+//! time stamps by which the SYN-ACK was as much later; where a host must be in between, a path
+//! beyond it that is as short as that.
+//! Source: RFC 3135 (PEPs); observed of VirtualBox, QEMU (slirp) and Docker Desktop, which accept a
+//! connection only once their own to the server is open.
+//! Seen from: near the client. Where answers are too late to show this and too soon to prove the
+//! path beyond, the server's own time is at most likely, and pauses within its answers, which may
+//! be round trips beyond the proxy, are at most possible.
 //!
-//! A host that ends TCP in the middle acknowledges at once what it has still to carry. It takes a connection only once its
-//! own to the server is open, so that the handshake shows the whole way, and acknowledgements the way to itself.
+//! A host that terminates TCP in the middle acknowledges at once what it has yet to forward. It
+//! accepts a connection only once its own to the server is open, so the handshake shows the whole
+//! path, and acknowledgements show the path to the proxy.
 
 use tcpwhy_wire::Duration;
 
@@ -21,42 +26,46 @@ use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
 use crate::words::report::{Confidence, Detail};
 
-/// Shorter handshakes are late for other reasons, where nothing else tells that a host stands in between.
+/// Shorter handshakes are late for other reasons, unless something else shows a host in between.
 const OPENED_MIN: Duration = Duration::from_millis(10);
-/// Whoever acknowledges is so many times nearer. Source: none written down.
+/// The host that acknowledges is this many times nearer. Source: none written down.
 const NEARER: i64 = 10;
-/// The same where a host must stand in between. Source: none written down.
+/// The same where a host must be in between. Source: none written down.
 pub(crate) const NEARER_BETWEEN: i64 = 2;
-/// The same where an answer takes as long as the handshake did: that a server's own time makes up for the rest is chance. Source: none written
-/// down.
+/// The same where an answer takes as long as the handshake did, which a server's own time would
+/// match only by chance. Source: none written down.
 const NEARER_ALIKE: i64 = 4;
-/// Such an answer is later by less than one part in so many. Source: none written down.
+/// Such an answer is later than the handshake by less than one part in this many. Source: none
+/// written down.
 const AS_LONG_SHARE: i64 = 8;
-/// An answer that is sooner than the handshake by one part in so many shows that the way is shorter. Source: none written down.
+/// An answer sooner than the handshake by one part in this many shows that the path is shorter.
+/// Source: none written down.
 const SOONER_SHARE: i64 = 5;
-/// Answers that are later by less than one part in so many took about as long. Source: none written down.
+/// Answers later than the handshake by less than one part in this many took about as long. Source:
+/// none written down.
 const ALIKE_SHARE: i64 = 4;
-/// As many answers about as late as the handshake are no chance.
+/// This many answers about as late as the handshake are not a coincidence.
 const ANSWERS_MIN: u8 = 2;
-/// Whoever acknowledges and never answers sooner than so many times that may not be whoever answers. Source: none written down.
+/// If no answer comes sooner than this many times the acknowledgements, another host may be
+/// answering. Source: none written down.
 const DOUBTED: i64 = 16;
-/// A way that is shorter than this says nothing of who stands on it. Source: none written down.
+/// A path shorter than this does not show who is on it. Source: none written down.
 const BEHIND_MIN: Duration = Duration::from_millis(2);
 pub(crate) const FORM: Form = Form::Proxy;
 
-/// What answers have shown of the way behind whoever acknowledges.
+/// What answers have shown of the path beyond the host that acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Answers {
-    /// The quickest one, behind the question's last byte.
+    /// The quickest answer, counted from the request's last byte.
     quickest: Duration,
     /// The first one.
     first: Duration,
     count: u8,
-    /// Whoever speaks for the server is nearer than its SYN-ACK was.
+    /// The server's packets now come from nearer than its SYN-ACK did.
     pub taken_over: bool,
-    /// It acknowledged much sooner, with a stamp of before.
+    /// It acknowledged much sooner, with an earlier time stamp.
     pub stale: bool,
-    /// ... or with one by which the SYN-ACK was as much later: the same host has sent both.
+    /// Its time stamps put the SYN-ACK later by as much: the same host has sent both.
     pub one_clock: bool,
 }
 
@@ -74,22 +83,24 @@ impl Default for Answers {
 }
 
 impl Answers {
-    /// Whether the SYN-ACK came from another host than what is acknowledged since: how far away that was nobody knows.
+    /// Whether the SYN-ACK came from another host than the acknowledgements since: how far away
+    /// that host was is unknown.
     pub(crate) fn is_of_another(self) -> bool {
         self.taken_over && self.stale
     }
 
-    /// How far away at most is who answers, whoever acknowledges for him: what comes later may have been let go by something earlier.
+    /// The greatest possible distance to the host that answers; later answers may have been
+    /// triggered by something earlier.
     pub(crate) fn farthest(self) -> Duration {
         self.first
     }
 
-    /// Whether an answer came in half the time that a handshake `took`.
+    /// Whether an answer came in half the time that the handshake `took`.
     pub(crate) fn came_sooner(self, took: Duration) -> bool {
         took - self.quickest >= took.divided_by(2)
     }
 
-    /// An answer came so long behind its question.
+    /// An answer came this long after its request.
     pub(crate) fn on_answer(&mut self, wait: Duration) {
         self.quickest = self.quickest.min(wait);
         if self.count == 0 {
@@ -113,7 +124,8 @@ impl Answers {
         opened >= far && self.quickest >= far || nearer && between()
     }
 
-    /// The way behind a host that is `near` away, of a connection that took `opened` to open. `between` where a host must stand in between.
+    /// The path beyond a host that is `near` away, on a connection that took `opened` to open.
+    /// `between` says whether a host must be in between.
     #[inline]
     pub(crate) fn beyond(
         self,
@@ -122,7 +134,8 @@ impl Answers {
         between: impl FnOnce() -> bool,
     ) -> Option<Beyond> {
         let between = opened >= near.times(NEARER_BETWEEN) && between();
-        // Behind a host that must be there the way is as short as the quickest answer, however long opening took.
+        // If the host must be there, the path beyond it is no longer than the quickest answer,
+        // however long opening took.
         let opened = if between { opened.min(self.quickest) } else { opened };
         let least = if between { BEHIND_MIN.max(near.times(NEARER_BETWEEN)) } else { OPENED_MIN };
         if opened < least || !between && (self.one_clock || self.refute(opened)) {
@@ -134,33 +147,34 @@ impl Answers {
         suspect.then_some(Beyond { opened, near, clear, between, guess: false, answers: self })
     }
 
-    /// Whether the quickest answer took as long as the handshake.
+    /// Whether the quickest answer took at most as long as the handshake, or slightly longer.
     fn is_as_long(self, opened: Duration) -> bool {
         self.quickest <= opened + opened.divided_by(AS_LONG_SHARE)
     }
 
-    /// Whether an answer came sooner than the way behind allows.
+    /// Whether an answer came sooner than the path beyond allows.
     fn refute(self, opened: Duration) -> bool {
         self.quickest < opened - opened.divided_by(SOONER_SHARE)
     }
 }
 
-/// A way that acknowledgements do not show.
+/// A path that acknowledgements do not show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Beyond {
     opened: Duration,
     near: Duration,
     /// Acknowledgements alone show it.
     clear: bool,
-    /// A host stands in between for certain.
+    /// A host is certainly in between.
     between: bool,
-    /// Nor is it sure which of several SYNs was answered.
+    /// Which of several SYNs was answered is uncertain.
     guess: bool,
     answers: Answers,
 }
 
 impl Beyond {
-    /// Of a handshake whose SYN was sent more than once: it took at least so long, and that is no more than possible.
+    /// For a handshake with a retransmitted SYN: `opened` is a lower bound, so the result is at
+    /// most possible.
     pub(crate) fn by_guess(self) -> Self {
         Self { guess: true, ..self }
     }
@@ -178,7 +192,8 @@ impl Beyond {
         if sooner || !self.clear && !answers.is_as_long(self.opened) {
             return None;
         }
-        // A server that always takes the same may be as late as a radio that woke up for the handshake.
+        // A server that always takes the same time may match a radio that woke up for the
+        // handshake.
         let alike = self.clear
             && answers.count >= ANSWERS_MIN
             && answers.quickest <= self.opened + self.opened.divided_by(ALIKE_SHARE);

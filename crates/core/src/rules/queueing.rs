@@ -1,12 +1,14 @@
-//! Was a segment late on its way, or its acknowledgement, behind what others sent or on a path that stood still?
+//! Was a segment or its acknowledgement delayed on its way, by other traffic or on a path that
+//! stood still?
 //!
-//! Proof: time stamps: the smallest difference of the two clocks is the path's own, what a packet exceeds it by it waited
-//! (`estimate/stamp_clock.rs`).
-//! Refuted by: a receiver that holds the acknowledgement back, or does not read (its window is smaller then); bytes of its
-//! own transfer in front of it are `bandwidth`.
-//! Source: RFC 7323, 5.4 (the clock of time stamps); RFC 9293, 3.8.6.3 (two segments and more are acknowledged at once).
-//! Seen from: far from the sender by time stamps; without them, and near the sender by acknowledgements, no more than
-//! possible.
+//! Proof: time stamps: the smallest difference between the two clocks is the path's own; what a
+//! packet exceeds it by is the time that it waited (`estimate/stamp_clock.rs`).
+//! Refuted by: a receiver that delays the acknowledgement, or does not read (its window is smaller
+//! then); a queue of the transfer's own bytes is `bandwidth`.
+//! Source: RFC 7323, 5.4 (the clock of time stamps); RFC 9293, 3.8.6.3 (two segments or more are
+//! acknowledged at once).
+//! Seen from: far from the sender by time stamps; without them, and near the sender by
+//! acknowledgements, at most possible.
 
 use tcpwhy_wire::Duration;
 
@@ -18,25 +20,27 @@ use crate::words::cause::Cause;
 use crate::words::limits::{DELAYED_ACK_MAX, DELAYED_ACK_MIN, HELD_BACK_MIN, QUEUED_MIN, TIMER_TICK};
 use crate::words::report::Confidence;
 
-/// What varies by less than this varies by itself.
+/// Smaller variation is normal.
 const LATE_MIN: Duration = Duration::from_millis(1);
 
-/// By how much the segment came later than what let it go allows.
+/// How much later the segment came than its release by `ack` allows.
 pub(super) fn behind(wait: &Wait<'_>, ack: &ClockingAck) -> Charge {
     let late = wait.segment.at - ack.earliest_departure;
     Charge::new(Cause::Queueing, wait.flow.side, late, Confidence::Possible)
         .evidence(ack.packet, wait.segment.packet)
 }
 
-/// For how long the acknowledgement that has just passed had stood on its way, as its own time stamp shows. One that is late by just the
-/// shortest or the longest timer of acknowledgements was held back, be it by a box that acknowledges for its receiver or by a host whose timer's
-/// acknowledgements have the stamp of what they acknowledge (observed of Linux in 2018). Beside its sender nothing stands.
+/// How long the acknowledgement that has just passed was delayed on its way, by its own time stamp.
+/// A delay of just the shortest or longest delayed-acknowledgement timer was a delayed
+/// acknowledgement, either by a middlebox that acknowledges for its receiver or by a host whose
+/// delayed acknowledgements carry the time stamp of what they acknowledge (observed of Linux in
+/// 2018). Beside its sender nothing can have been delayed.
 pub(super) fn stood(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     if wait.beside_receiver() {
         return None;
     }
     let came_last = wait.peer.nothing_out_at + wait.rtt_to_sender == ack.earliest_departure;
-    let least = QUEUED_MIN.max(wait.gap.divided_by(4)); // less is told as part of what held it back
+    let least = QUEUED_MIN.max(wait.gap.divided_by(4)); // less is counted as part of the acknowledgement delay
     let late = wait.peer.queued_on_way.get().filter(|&late| came_last && late >= least)?;
     let by_timer = |timer: Duration| (late - timer).max(timer - late) <= TIMER_TICK;
     let held_back = by_timer(DELAYED_ACK_MAX) || by_timer(DELAYED_ACK_MIN);
@@ -44,8 +48,9 @@ pub(super) fn stood(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     (!held_back).then(|| charge.evidence(wait.last.packet, wait.segment.packet).released_by(ack.packet))
 }
 
-/// By how much an acknowledgement came later than the path and the flight before it allow. Two segments and more are acknowledged
-/// at once (RFC 9293, 3.8.6.3) unless their receiver does not read, and then its window is smaller.
+/// How much later an acknowledgement came than the path and the flight before it allow. Two
+/// segments or more are acknowledged at once (RFC 9293, 3.8.6.3) unless the receiver does not read,
+/// and then its window is smaller.
 pub(super) fn late_acknowledgement(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     let rate = link_share::rate(wait)?;
     let acked = ack.flight.saturating_sub(ack.left);

@@ -1,14 +1,16 @@
-//! Was the advertised window used up, and whose doing was that?
+//! Was the advertised window used up, and was the buffer or the reader the limit?
 //!
 //! Proof: flight and the next segment exceeded the window until an acknowledgement opened it.
-//! Refuted by: room for the segment, a queue that had been emptied before the window ended, a segment that comes long behind
-//! the opening, or one before it that went beyond what the window was until then.
-//! Source: RFC 9293, 3.8.6; tcp_tso_should_defer and tcp_mss_split_point, net/ipv4/tcp_output.c; tcp_grow_window,
-//! net/ipv4/tcp_input.c, Linux 6.12.
-//! Seen from: both ends; without the handshake the scale of windows is an estimate, and it is no more than likely.
+//! Refuted by: room for the segment, a queue that was empty before the window was full, a segment
+//! long after the opening, or an earlier segment that went beyond the old window.
+//! Source: RFC 9293, 3.8.6; tcp_tso_should_defer and tcp_mss_split_point, net/ipv4/tcp_output.c;
+//! tcp_grow_window, net/ipv4/tcp_input.c, Linux 6.12.
+//! Seen from: both ends; without the handshake the window scale is an estimate, and this is at most
+//! likely.
 //!
-//! A window that stands at its ceiling while the data is acknowledged at once is a buffer too small for the path; a window
-//! that shrinks while the data is acknowledged is an application that does not read (`receiver_think`).
+//! A window at its ceiling while data is acknowledged at once is a buffer too small for the path; a
+//! window that shrinks while data is acknowledged is an application that does not read
+//! (`receiver_think`).
 
 use tcpwhy_wire::{Duration, Seq};
 
@@ -27,15 +29,16 @@ use crate::words::report::{Confidence, Detail, Trigger};
 /// The window field without scaling.
 const UNSCALED_MAX: u32 = 65_535;
 
-/// A window that grew so many round trips ago is growing (tcp_rcv_space_adjust, net/ipv4/tcp_input.c, once a round trip).
+/// A window that grew within this many round trips is growing (tcp_rcv_space_adjust,
+/// net/ipv4/tcp_input.c, once a round trip).
 const GREW_LATELY: i64 = 3;
 
-/// A window of so many segments ends within one of another limit in few cases.
+/// A window of this many segments rarely ends within one segment of another limit.
 const LARGE_SEGMENTS: u32 = 16;
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let flow = wait.flow;
-    // No gap is too short for it: within a host a round trip takes microseconds.
+    // No gap is too short: within a host a round trip takes microseconds.
     if wait.class != SegmentClass::New {
         return None;
     }
@@ -44,14 +47,16 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     {
         return Some(verdict);
     }
-    // With more to send, Linux puts off what is less than two segments (tcp_tso_autosize and tcp_tso_should_defer,
-    // net/ipv4/tcp_output.c). A small window ends so near to a congestion window's end by chance: 5,840 bytes to three segments.
+    // With more to send, Linux defers anything below two segments (tcp_tso_autosize and
+    // tcp_tso_should_defer, net/ipv4/tcp_output.c). A small window may end that near to the
+    // congestion window's end by chance: 5,840 bytes to three segments.
     let backlog = wait.is_full() && wait.last.queue != SendQueue::Emptied && wait.gap >= BURST_GAP;
     let fits = |ack: &ClockingAck| ack.room >= wait.segment.payload_len.min(wait.mss) as i32;
     let put_off = |ack: &ClockingAck| {
         backlog && ack.window >= LARGE_SEGMENTS * wait.mss && ack.room < 2 * wait.mss as i32
     };
-    // What went beyond the window that there was before it opened had left with the opening, however quickly that was used.
+    // A segment that went beyond the old window left with the opening, however quickly that was
+    // used.
     let passed = |ack: &ClockingAck| {
         wait.near_sender() && ack.packet < wait.last.packet && wait.last.len as i32 > ack.room
     };
@@ -60,22 +65,24 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     };
     let ack = flow.view.window_opened().filter(limited)?;
     let follows = wait.follows(&ack);
-    // A writer that slept for room is woken, however short the way is.
+    // A writer that slept for room has to be woken, however short the path.
     let late = wait.segment.at - ack.earliest_departure;
     let woken = ack.room == 0 && late <= wait.gap.divided_by(LATE_SHARE).min(SLOW_HOST);
     let long_open = late > wait.rtt() + wait.tolerance() && !woken;
-    // What fills the window to its last byte was cut there (tcp_mss_split_point, net/ipv4/tcp_output.c) and is pushed all the
-    // same where it is several packets (__tcp_transmit_skb, since 5.4).
+    // A segment that fills the window to its last byte was cut there (tcp_mss_split_point,
+    // net/ipv4/tcp_output.c); if it is several packets it has PSH all the same (__tcp_transmit_skb,
+    // since 5.4).
     let emptied = wait.last.queue == SendQueue::Emptied && ack.room != 0;
     if !follows && (long_open || emptied) {
         return went_on_late(wait, &ack).filter(|_| !emptied);
     }
     let reader = receiver_think::form(wait, &ack);
-    // A window that shrinks without closing is a reader's as a rule; Linux takes back as well what a buffer that is set cannot hold
-    // (tcp_clamp_window, net/ipv4/tcp_input.c).
+    // A window that shrinks without closing is normally a slow reader's, but Linux also takes back
+    // what a fixed buffer cannot hold (tcp_clamp_window, net/ipv4/tcp_input.c).
     let certain =
         follows && !fits(&ack) && !flow.unusual.scale_bounds.is_in_use() && reader != Some(Form::SlowReader);
-    // A window stands still while something before it is missing: without the loss it might not have held anything.
+    // A window does not advance past a missing segment: without the loss it might not have held
+    // anything.
     let behind_hole =
         flow.view.loss_signal.get().is_some_and(|at| at + wait.rtt() + wait.tolerance() >= wait.segment.at);
     let confidence = match (behind_hole, certain) {
@@ -92,7 +99,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     };
     let buffer = form(flow, wait);
     let share = receiver_think::share(wait, &ack, reader.is_some(), buffer == Form::Locked, split.left());
-    // A window without room says it itself, and one that is merely smaller does not.
+    // A zero window is explicit; a merely smaller one is an inference.
     let sure = if reader.is_some() { confidence } else { confidence.min(Confidence::Likely) };
     let slow = charge(Cause::ReceiverThink, sure, reader.unwrap_or(Form::SlowReader));
     split.take(Charge { ns: share, ..slow });
@@ -100,8 +107,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
 }
 
-/// A window without room for a byte lets nothing go, whatever else its sender does: until it opened, the wait was that window's. What
-/// came then is shorter, or it would be the sender's own pause.
+/// A window without room for a byte releases nothing, whatever else the sender does: the wait until
+/// it opened was the window's. The time after that must be shorter, or the wait would be the
+/// sender's own pause.
 fn went_on_late(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Verdict> {
     let late = wait.segment.at - ack.earliest_departure;
     let shut = ack.room <= 0 || wait.last.queue == SendQueue::More;
@@ -122,7 +130,8 @@ fn went_on_late(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Verdict> {
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
 }
 
-/// What a used-up window held of a small segment before it opened, where Nagle held that until `ack`.
+/// How long a full window held a small segment before it opened, where Nagle then held it until
+/// `ack`.
 pub(crate) fn before_nagle(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     let opened = wait.flow.view.window_opened().filter(|opened| {
         opened.earliest_departure > wait.last.at
@@ -135,7 +144,8 @@ pub(crate) fn before_nagle(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge>
     Some(charge.evidence(wait.last.packet, opened.packet).detail(measured(&opened, form)))
 }
 
-/// Whether the segment goes beyond any window that passed the capture: the one that let it go is missing.
+/// Whether the segment exceeds every window that passed the capture: the update that allowed it is
+/// missing.
 pub(crate) fn update_unseen(wait: &Wait<'_>) -> bool {
     let flow = wait.flow;
     let beyond = |right_edge: Seq| (wait.segment.seq + wait.segment.payload_len).after(right_edge);
@@ -144,7 +154,7 @@ pub(crate) fn update_unseen(wait: &Wait<'_>) -> bool {
         && flow.right_edge_seen().is_some_and(beyond)
 }
 
-/// How large the window was, and how much of it was in flight.
+/// The size of the window, and how much of it was in flight.
 fn measured(ack: &ClockingAck, form: Option<Form>) -> Detail {
     Detail {
         window_bytes: Some(u64::from(ack.window)),
@@ -154,7 +164,7 @@ fn measured(ack: &ClockingAck, form: Option<Form>) -> Detail {
     }
 }
 
-/// A window that stands at its ceiling is the buffer's; one that had shrunk is the reader's.
+/// A window at its ceiling is the buffer's limit; one that had shrunk is the reader's.
 fn whose(wait: &Wait<'_>, ack: &ClockingAck) -> (Cause, Option<Form>) {
     match receiver_think::form(wait, ack) {
         Some(form) => (Cause::ReceiverThink, Some(form)),
@@ -169,8 +179,8 @@ pub(crate) fn form(flow: &Flow, wait: &Wait<'_>) -> Form {
     } else if wait.segment.at - flow.window_grew_at < wait.rtt().times(GREW_LATELY) {
         Form::Growing
     } else if flow.window_max <= first + first / 2 {
-        // Linux opens from the first window to the ratio of payload to memory, a quarter more, without autotuning
-        // (tcp_grow_window, net/ipv4/tcp_input.c).
+        // Without autotuning, Linux opens from the first window to the ratio of payload to memory,
+        // a quarter more (tcp_grow_window, net/ipv4/tcp_input.c).
         Form::Locked
     } else {
         Form::Capped

@@ -1,16 +1,18 @@
-//! Did the receiving application leave what had arrived unread?
+//! Did the receiving application leave received data unread?
 //!
-//! Proof: a window that shrinks well below what it was while all data is acknowledged (zero in the end), or an
-//! acknowledgement of several segments that comes long after they arrived. A reader that is a little behind shows it by such
-//! acknowledgements and by window updates, and took what a full window would not have waited.
-//! Refuted by: a window that stands at its ceiling, and data that is acknowledged at once: then the buffer is too small for
-//! the path. So it is where a window that had shrunk doubles with the acknowledgement of new data and not before, or is large again within a moment.
-//! Source: RFC 9293, 3.8.6.1 and 3.8.6.2.1; __tcp_ack_snd_check, net/ipv4/tcp_input.c, Linux 6.12: two segments are
-//! acknowledged at once unless that makes the window smaller.
-//! Seen from: both ends; beside the sender nobody knows when the segments arrived, and a withheld acknowledgement is no more
-//! than possible.
+//! Proof: the window shrinks well below its earlier size while all data is acknowledged (in the end
+//! to zero), or an acknowledgement of several segments comes long after they arrived. A reader that
+//! is only slightly behind shows by such acknowledgements and by window updates, and is billed what
+//! a full window would not have waited.
+//! Refuted by: a window at its ceiling with data acknowledged at once: then the buffer is too small
+//! for the path. The same holds for a shrunken window that doubles only with the acknowledgement of
+//! new data, or is large again within a moment.
+//! Source: RFC 9293, 3.8.6.1 and 3.8.6.2.1; __tcp_ack_snd_check, net/ipv4/tcp_input.c, Linux 6.12:
+//! two segments are acknowledged at once unless that makes the window smaller.
+//! Seen from: both ends; beside the sender, when the segments arrived is unknown, and a withheld
+//! acknowledgement is at most possible.
 //!
-//! A receiver's window is what its buffer has left.
+//! A receiver's window is the free space in its buffer.
 
 use tcpwhy_wire::Duration;
 
@@ -27,18 +29,21 @@ use crate::words::form::Form;
 use crate::words::limits::{HELD_BACK_MIN, NEAR_MAX, TIMER_TICK, UNREAD_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
-/// What a host gathers into one packet before it acknowledges that (GRO_MAX_SIZE, include/linux/netdevice.h).
+/// What a host may merge into one packet before it acknowledges (GRO_MAX_SIZE,
+/// include/linux/netdevice.h).
 const GATHERED_BYTES: u32 = 65_536;
-/// So many acknowledgements may be lost in a row. Source: none written down.
+/// This many acknowledgements in a row may be lost. Source: none written down.
 const GATHERED_FEW: u32 = 4;
-/// A probe leaves two round trips behind the last segment (RFC 8985, 7.2), give or take one part in so many, and ticks. Source: none
-/// written down; the smoothed round trip moves by an eighth with each sample (RFC 6298, 2.3).
+/// A probe leaves two round trips after the last segment (RFC 8985, 7.2), within one part in this
+/// many, and ticks. Source: none written down; the smoothed round trip moves by an eighth with each
+/// sample (RFC 6298, 2.3).
 const PROBE_PLAY: i64 = 8;
 
-/// How a used-up window shows a reader that is slow.
+/// How a full window shows a slow reader, if it does.
 pub(super) fn form(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Form> {
-    // One acknowledgement for all that was in flight, long after it arrived, opens the window by as much as was read: two
-    // segments that were read are acknowledged at once (RFC 9293, 3.8.6.3).
+    // A single acknowledgement of all that was in flight, long after it arrived, opens the window
+    // by as much as was read: two segments that were read are acknowledged at once (RFC 9293,
+    // 3.8.6.3).
     let held_back = wait.ack_delay(ack).is_some_and(|delay| delay >= HELD_BACK_MIN);
     if held_back && ack.left < ack.flight / 4 && ack.flight > wait.mss {
         return Some(Form::SlowReader);
@@ -48,9 +53,10 @@ pub(super) fn form(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Form> {
     shrunk.then_some(if ack.window < wait.mss { Form::ZeroWindow } else { Form::SlowReader })
 }
 
-/// What a reader took of a wait of `left` for its window, where that shows a slow one or the reader has paused lately. With nothing unread,
-/// a round trip would let as much go as the largest window holds: so what this one held took a part of a round trip for want of buffer.
-/// A buffer that grows (`locked` says that it does not) would not have taken that either.
+/// The reader's part of a wait of `left` for its window, if the window shows a slow reader or the
+/// reader has paused lately. With nothing unread, a round trip would release as much as the largest
+/// window holds, so for want of buffer this window would have taken its share of a round trip. A
+/// growing buffer (not `locked`) would not have taken that either.
 pub(super) fn share(
     wait: &Wait<'_>,
     ack: &ClockingAck,
@@ -72,9 +78,11 @@ pub(super) fn share(
     (left - prompt).max(held_up)
 }
 
-/// What a reader took that held up one acknowledgement of several segments: with room in its buffer the second of them would have been
-/// acknowledged at once, and it holds up as much of each window as it covers. Beside the receiver, where all that had arrived is
-/// acknowledged, nothing else does that, however large the window is when it has read; elsewhere it is one that has paused `lately`.
+/// The time taken by a reader that delayed one acknowledgement of several segments: with room in
+/// its buffer, the second of them would have been acknowledged at once. It counts for the part of
+/// the window that the acknowledgement covers. Beside the receiver, if all that had arrived is
+/// acknowledged, nothing else can cause this, however large the window is afterwards; elsewhere the
+/// reader must have paused `lately`.
 fn held_up(wait: &Wait<'_>, ack: &ClockingAck, lately: bool) -> Duration {
     let acked = ack.flight.saturating_sub(ack.left);
     let beside = !wait.near_sender() && wait.rtt_to_receiver < NEAR_MAX;
@@ -84,9 +92,11 @@ fn held_up(wait: &Wait<'_>, ack: &ClockingAck, lately: bool) -> Duration {
     delay.map_or(Duration::ZERO, |delay| delay.times(i64::from(acked.min(peak))).divided_by(i64::from(peak)))
 }
 
-/// Whether a window that shrank opens with the acknowledgement of what has just arrived, to twice what it was and more: had its reader
-/// made the room, that would have been announced by itself (__tcp_cleanup_rbuf, net/ipv4/tcp.c: as soon as the window doubles). The
-/// host had taken back what its buffer cannot hold (tcp_clamp_window, net/ipv4/tcp_input.c), and lets the window grow again.
+/// Whether a shrunken window opens on the acknowledgement of data that has just arrived, to at
+/// least twice its size: room made by the reader would have been announced in a window update
+/// (__tcp_cleanup_rbuf, net/ipv4/tcp.c: as soon as the window doubles). The host had taken back
+/// what its buffer cannot hold (tcp_clamp_window, net/ipv4/tcp_input.c), and lets the window grow
+/// again.
 fn was_taken_back(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
     let acked = ack.flight.saturating_sub(ack.left);
     let at_once = wait.ack_delay(ack).is_some_and(|delay| delay < UNREAD_MIN);
@@ -96,28 +106,29 @@ fn was_taken_back(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
         && wait.flow.view.window.saturating_add(acked) >= ack.window.saturating_mul(2)
 }
 
-/// Whether the window had been small for a moment only and is large again: a whole flight came at once and filled the buffer sooner
-/// than any reader can empty it, and this one did so right behind.
+/// Whether the window was small only for a moment: a whole flight arrived at once and filled the
+/// buffer faster than any reader can empty it, and this one emptied it right after.
 fn was_read_at_once(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
     let filled = wait.flow.view.clocking_ack().filter(|filled| filled.packet < ack.packet);
     let moment = filled.is_some_and(|filled| ack.earliest_departure - filled.earliest_departure < UNREAD_MIN);
     moment && wait.flow.view.window >= ack.window_peak / 2
 }
 
-/// On one host nothing but its reader holds back the acknowledgement of several segments that have long arrived
+/// On one host, only the reader can delay the acknowledgement of several segments
 /// (__tcp_ack_snd_check, net/ipv4/tcp_input.c: the window would shrink).
 pub(super) fn on_one_host(wait: &Wait<'_>, ack: &ClockingAck, held_back: Duration) -> bool {
     let several = ack.flight > 2 * wait.mss && ack.left < ack.flight / 4;
     wait.flow.on_one_host && several && held_back >= HELD_BACK_MIN
 }
 
-/// For how long one acknowledgement of several segments waited at a receiver whose application does not read. They are acknowledged at
-/// once unless that makes the window smaller (__tcp_ack_snd_check, net/ipv4/tcp_input.c): then by the timer, or when some are read.
+/// How long one acknowledgement of several segments waited for an application that does not read.
+/// They are acknowledged at once unless that makes the window smaller (__tcp_ack_snd_check,
+/// net/ipv4/tcp_input.c); then the timer does it, or a read.
 pub(super) fn unread(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     let acked = ack.flight.saturating_sub(ack.left);
     let several = acked > 4 * wait.mss;
     let shrunk = ack.window.saturating_sub(wait.flow.view.window);
-    // Beside the receiver nothing but it can have held it; far away it may have been the path.
+    // Beside the receiver only the receiver can have delayed it; far away the path may have.
     let least = if wait.near_sender() { HELD_BACK_MIN } else { UNREAD_MIN };
     let held_back = wait.ack_delay(ack).filter(|&delay| delay >= least)?;
     if !several || shrunk < acked / 2 || wait.flow.unusual.scale_bounds.is_in_use() {
@@ -129,13 +140,15 @@ pub(super) fn unread(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     Some(charge.detail(detail))
 }
 
-/// Several segments that arrived long ago, and nothing before them is missing, are not acknowledged, of a sender that has more to send and little room: with less than a third
-/// of its window free it waits for an acknowledgement (tcp_tso_should_defer, net/ipv4/tcp_output.c), and so it does with the small congestion
-/// window behind a loss, until a timer makes it go on. That is held back until the application reads (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
+/// Several segments that arrived long ago, in order, are not acknowledged, and the sender has more
+/// to send but little room. With less than a third of its window free it waits for an
+/// acknowledgement (tcp_tso_should_defer, net/ipv4/tcp_output.c), as it does with the small
+/// congestion window after a loss, until a timer makes it continue. The receiver withholds that
+/// acknowledgement until the application reads (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
 pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
     let flow = wait.flow;
     let held_back = wait.gap - wait.rtt_to_receiver.at_least_zero();
-    // Within a host nothing is on its way for as long.
+    // Within a host nothing is on its way for that long.
     let least = if flow.on_one_host { UNREAD_MIN } else { HELD_BACK_MIN };
     if wait.class != SegmentClass::New
         || wait.last.queue == SendQueue::Emptied
@@ -146,7 +159,8 @@ pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
     {
         return None;
     }
-    // What an acknowledgement let go did not wait for one that stayed away, however far behind others are.
+    // A segment released by an acknowledgement was not waiting for one that was withheld, however
+    // late others are.
     let let_go = flow.view.clocking_ack().is_some_and(|ack| wait.follows(&ack));
     let split = link_share::split(wait);
     if let_go || split.left() < least {
@@ -157,7 +171,7 @@ pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
     if !stands && !probes_reader(wait) {
         return None;
     }
-    // Beside the sender nobody knows whether they arrived.
+    // Beside the sender, whether they arrived is unknown.
     let confidence = if wait.near_sender() { Confidence::Possible } else { Confidence::Likely };
     let detail = Detail {
         ack_delay: Some(held_back),
@@ -171,13 +185,16 @@ pub(super) fn withheld(wait: &Wait<'_>) -> Option<Verdict> {
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Timer })
 }
 
-/// Whether a sender whose congestion window is used up probes with one segment of what is queued (tcp_send_loss_probe,
-/// net/ipv4/tcp_output.c), and of many segments before it none was acknowledged: had one of them been lost and another arrived, that would
-/// have been said at once (RFC 5681, 4.2), so that all of them arrived or none. Beside the sender a few acknowledgements, of all that a
-/// host gathers each (GRO_MAX_SIZE, include/linux/netdevice.h), may have been lost as well.
+/// Whether a sender with a full congestion window probes with one queued segment
+/// (tcp_send_loss_probe, net/ipv4/tcp_output.c), and none of many segments before it was
+/// acknowledged. If some of them were lost and others arrived, the receiver would have signalled it
+/// at once (RFC 5681, 4.2), so all of them arrived or none. Beside the sender, a few
+/// acknowledgements may have been lost as well, each covering all that a host merges (GRO_MAX_SIZE,
+/// include/linux/netdevice.h).
 pub(super) fn probes_reader(wait: &Wait<'_>) -> bool {
     let flow = wait.flow;
-    // Of two segments the second one is acknowledged at once (RFC 9293, 3.8.6.3), and within a host nothing delays that.
+    // The second of two segments is acknowledged at once (RFC 9293, 3.8.6.3); within a host nothing
+    // delays that.
     let many = if flow.on_one_host {
         (2 * wait.mss).saturating_sub(1)
     } else if wait.near_sender() {
@@ -197,8 +214,8 @@ pub(super) fn probes_reader(wait: &Wait<'_>) -> bool {
         && wait.gap <= timer + timer.divided_by(PROBE_PLAY) + TIMER_TICK.times(3)
 }
 
-/// A window that stays smaller than a segment: the sender holds out for more (silly window avoidance, RFC 9293,
-/// 3.8.6.2.1) until its probe timer makes it send what fits.
+/// A window stays smaller than a segment: the sender holds out for more (silly window avoidance,
+/// RFC 9293, 3.8.6.2.1) until its probe timer makes it send what fits.
 pub(super) fn forced_into_small_window(wait: &Wait<'_>) -> Option<Verdict> {
     let flow = wait.flow;
     let room = flow.room_left()?;

@@ -1,11 +1,14 @@
-//! What of the time between the capture and an end is the path's own, and what stood in its queues for all of a connection?
+//! How much of the time between the capture and an end is the path's own, and how much was queueing
+//! throughout a connection?
 //!
-//! Proof: the smallest round trip of all connections between these hosts is the path's own; what this one exceeds it by stood
-//! in queues, where a queue of about that length was seen.
-//! Refuted by: a longer way that never varies: it is another way (another host behind the same address).
-//! Source: arithmetic; timers of delayed acknowledgements that look like a round trip: TCP_DELACK_MIN and TCP_DELACK_MAX,
-//! include/net/tcp.h, Linux 6.12.
-//! Seen from: both ends; an end of which no packet of the handshake is in the capture may be nearer than its quickest answer says.
+//! Proof: the smallest round trip of all connections between these hosts is the path's own; the
+//! excess of this one is queueing, where a queue of about that length was seen.
+//! Refuted by: a longer path that never varies: a different path (another host behind the same
+//! address).
+//! Source: arithmetic; delayed-acknowledgement timers that look like a round trip: TCP_DELACK_MIN
+//! and TCP_DELACK_MAX, include/net/tcp.h, Linux 6.12.
+//! Seen from: both ends; an end whose handshake packets are missing from the capture may be nearer
+//! than its quickest answer says.
 
 use std::ops::RangeInclusive;
 
@@ -22,22 +25,25 @@ use crate::words::form::Form;
 use crate::words::limits::QUEUED_MIN;
 use crate::words::report::{Confidence, Detail, Kind};
 
-/// A queue is one part in so many of the path at least, and varies by one part in so many. Source: none written down.
+/// A queue is at least one part in this many of the path, and varies by one part in this many.
+/// Source: none written down.
 const QUEUE_SHARE: i64 = 4;
-/// Ways between the same hosts differ by less; what is longer by as much may have stood, or stands for another host. Source: none written down.
+/// Paths between the same hosts differ by less; a path longer by this much may have a queue, or
+/// lead to another host. Source: none written down.
 const OTHER_WAY_MAX: Duration = Duration::from_millis(20);
 
-/// What of that way stood in its queues, where other connections have seen it shorter.
+/// The part of that path which was queueing, where other connections have seen it shorter.
 #[inline(never)]
 pub(crate) fn stood(pair: &Pair<'_>, end: usize, sender: Side) -> Option<Charge> {
     above_least(pair.path_memory, end, pair.tap_rtt[end]).and_then(|_| of_path(pair, end, sender).1)
 }
 
-/// The way between the capture and an end and back: the path's smallest round trip, and what stood in its queues
-/// during this whole connection, where other connections between the same hosts have seen it shorter.
+/// The round trip between the capture and an end: the path's minimum, and the queueing throughout
+/// this connection, where other connections between the same hosts have seen it shorter.
 pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<Charge>) {
     let tap_rtt = pair.tap_rtt[end];
-    // Where no packet of the handshake shows it, an end may be nearer than its quickest answer says, and is if it never answers without data.
+    // If no handshake packet shows it, an end may be nearer than its quickest answer, and is if it
+    // never answers without data.
     let sure = if pair.shown[end] && (end == CLIENT || !pair.is_unproven()) {
         Confidence::Certain
     } else if pair.shown[end] {
@@ -52,7 +58,7 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
     };
     let Some((queued, seen)) = standing(pair.flows, pair.path_memory, end, pair.tap_rtt, pair.now, above)
     else {
-        // It is another way, or all of this connection stood.
+        // It is another path, or this connection was queued throughout.
         let sure = if above >= OTHER_WAY_MAX { sure.min(Confidence::Likely) } else { sure };
         return (Charge::new(Cause::RoundTrip, sender, tap_rtt, sure), None);
     };
@@ -65,16 +71,16 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
     )
 }
 
-/// By how much the way to an end, which takes `tap_rtt` now, is longer than any connection between these hosts knows it: nothing where
-/// that is too little for a queue.
+/// How much longer the round trip to an end, now `tap_rtt`, is than the least of all connections
+/// between these hosts; nothing if that is too little for a queue.
 #[inline]
 pub(crate) fn above_least(path_memory: &PathMemory, end: usize, tap_rtt: Duration) -> Option<Duration> {
     let path = path_memory.min(end).filter(|path| tap_rtt - *path >= QUEUED_MIN)?;
     Some(tap_rtt - path).filter(|above| *above >= path.divided_by(QUEUE_SHARE))
 }
 
-/// Whether what the way to an end takes may not be all its round trip, as other connections know it shorter: some of it stood in queues, or it is longer
-/// than by another way.
+/// Whether the round trip to an end may not be all path, as other connections have seen it shorter:
+/// part of it was queueing, or this is a longer path.
 #[inline]
 pub(crate) fn may_stand(
     flows: &[Flow; 2],
@@ -88,8 +94,8 @@ pub(crate) fn may_stand(
     })
 }
 
-/// How much of what the way to an end takes `above` the least stood in queues, and whether such a queue was seen: nothing where nothing shows a
-/// queue.
+/// How much of the excess `above` was queueing, and whether such a queue was seen; nothing if there
+/// is no sign of one.
 #[inline]
 fn standing(
     flows: &[Flow; 2],
@@ -99,8 +105,9 @@ fn standing(
     now: Instant,
     above: Duration,
 ) -> Option<(Duration, bool)> {
-    // A longer way that never varies is another way (another host behind the same address), not a queue. Stamps say how late a packet came, and round
-    // trips what both ways took together.
+    // A longer path that never varies is a different path (another host behind the same address),
+    // not a queue. Time stamps show how late a packet came, and round trips what both directions
+    // took together.
     let late = flows.iter().map(|flow| flow.queued_peak).max().unwrap_or_default();
     let least = tap_rtt[CLIENT] + tap_rtt[SERVER];
     let smoothed = || flows[1 - end].rto.srtt().map_or(Duration::ZERO, |smoothed| smoothed - least);
@@ -109,8 +116,8 @@ fn standing(
     (seen || varied >= above.divided_by(QUEUE_SHARE)).then_some((above, seen))
 }
 
-/// The same behind a message that nobody answers: that its sender waits until it could know that it has arrived is no more than possible,
-/// however well the way is known.
+/// The same after a message that nobody answers: that its sender waits until it could know of the
+/// arrival is at most possible, however well the path is known.
 pub(crate) fn behind_one_way(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Option<Charge>) {
     let (mut path, mut stood) = of_path(pair, end, sender);
     for charge in std::iter::once(&mut path).chain(&mut stood) {
@@ -119,7 +126,7 @@ pub(crate) fn behind_one_way(pair: &Pair<'_>, end: usize, sender: Side) -> (Char
     (path, stood)
 }
 
-/// The way from the capture to whoever asked; for a one-way message to the receiver and back.
+/// The round trip from the capture to the requester; for a one-way message to both ends.
 pub(crate) fn charge_way_back(
     pair: &Pair<'_>,
     account: &mut Account,
@@ -132,14 +139,14 @@ pub(crate) fn charge_way_back(
     charge_ways(pair, account, ends, way, (speaker, packet))
 }
 
-/// The same of an answer on a path that is as long as ever.
+/// The same for an answer on a path of its usual length.
 #[inline]
 pub(crate) fn charge_usual_way_back(account: &mut Account, side: Side, rtt: Duration, packet: u64) {
     let way = Charge::new(Cause::RoundTrip, side, rtt, Confidence::Certain);
     account.charge_back(&way.evidence(packet, 0));
 }
 
-/// The same of an answer that had not reached whoever asked when it should have.
+/// The same for an answer that had not reached the requester when it should have.
 #[cold]
 #[inline(never)]
 pub(crate) fn charge_doubtful_way_back(
@@ -172,22 +179,23 @@ fn charge_ways(
     account.total() - before
 }
 
-/// What is known from above only may be the next question's pause, or a timer: nobody waited for that.
+/// A mere upper bound may be the next request's pause, or a timer: nobody waited for that.
 fn is_unknown(pair: &Pair<'_>, end: usize) -> bool {
     pair.bound[end] || !pair.shown[end] && is_timers(pair.tap_rtt[end])
 }
 
-/// The way back to a client that waits for the handshake's end, and how sure that is.
+/// The round trip to a client that waits for the end of the handshake, and its confidence.
 pub(crate) fn to_client(pair: &Pair<'_>) -> (Duration, Confidence) {
     if is_unknown(pair, CLIENT) {
-        return (Duration::ZERO, Confidence::Certain); // nothing of it is billed
+        return (Duration::ZERO, Confidence::Certain); // none of it is billed
     }
     let sure = if pair.shown[CLIENT] { Confidence::Certain } else { Confidence::Likely };
     (pair.tap_rtt[CLIENT], sure)
 }
 
-/// Whether a round trip is as long as a timer of delayed acknowledgements and its tick: 40 and 200 ms (TCP_DELACK_MIN and TCP_DELACK_MAX,
-/// include/net/tcp.h), 100 ms (BSD), 200 ms (Windows), of which newer versions take 40 ms and a tick of 15.6 ms (DelayedAckTimeout of Get-NetTCPSetting).
+/// Whether a round trip is as long as a delayed-acknowledgement timer plus its tick: 40 and 200 ms
+/// (TCP_DELACK_MIN and TCP_DELACK_MAX, include/net/tcp.h), 100 ms (BSD), 200 ms (Windows; newer
+/// versions 40 ms and a tick of 15.6 ms, DelayedAckTimeout of Get-NetTCPSetting).
 fn is_timers(rtt: Duration) -> bool {
     [36..57, 95..112, 190..216].iter().any(|range| range.contains(&(rtt.as_nanos() / 1_000_000)))
 }

@@ -1,14 +1,16 @@
-//! Was the sending socket's buffer full, so that its application could not write on?
+//! Was the sending socket's buffer full, so that its application could not continue to write?
 //!
-//! Proof: flights that stay the same where a congestion window would have grown, or a sender that lets acknowledgements pass
-//! and goes on when a third of its buffer is free.
-//! Refuted by: an advertised window that the same flight uses up; whoever paces its segments, or keeps a beat of its own,
-//! makes it no more than possible.
-//! Source: RFC 5681, 3.1; sk_stream_write_space, net/core/stream.c; tcp_sendmsg_locked, net/ipv4/tcp.c, Linux 6.12.
-//! Seen from: both ends; far from the sender, when it had the acknowledgements is known as well as the way to it.
+//! Proof: flights that stay constant where a congestion window would have grown, or a sender that
+//! lets acknowledgements pass and continues when a third of its buffer is free.
+//! Refuted by: an advertised window that the same flight uses up; pacing, or a steady spacing of
+//! the sender's own, makes it at most possible.
+//! Source: RFC 5681, 3.1; sk_stream_write_space, net/core/stream.c; tcp_sendmsg_locked,
+//! net/ipv4/tcp.c, Linux 6.12.
+//! Seen from: both ends; far from the sender, when it had the acknowledgements is only known as
+//! well as the path to it.
 //!
-//! A buffer holds what is not acknowledged (sk_wmem_queued against sk_sndbuf), so that no more than its size is ever in
-//! flight. How flights grow is told in `estimate/growth.rs`.
+//! A buffer holds unacknowledged data (sk_wmem_queued against sk_sndbuf), so its size bounds the
+//! flight. How flights grow is computed in `estimate/growth.rs`.
 
 use super::verdict::{Held, Verdict};
 use super::wait::Wait;
@@ -20,48 +22,50 @@ use crate::words::form::Form;
 use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, SEND_BUFFER_MIN};
 use crate::words::report::Confidence;
 
-/// Rounds of one flight: the advertised window's, or the send buffer's. A sender that has less room than it likes to send
-/// at once waits for more of it (tcp_tso_should_defer, net/ipv4/tcp_output.c), so that a window is used up when little
-/// is left of it.
+/// Rounds of constant flight: the advertised window is the limit, or the send buffer. A sender with
+/// less room than it likes to send at once waits for more (tcp_tso_should_defer,
+/// net/ipv4/tcp_output.c), so a window counts as used up when little of it is left.
 pub(super) fn flat(wait: &Wait<'_>, ack: &ClockingAck, confidence: Confidence) -> Held {
     let rounds = &wait.model.rounds;
     let little = ack.window > 0 && i64::from(ack.room) <= i64::from(ack.window / 8);
     if little || rounds.fill(rounds.flight_with(ack.flight), wait.flow.view.window) {
         return (Cause::ReceiveWindow, Some(receive_window::form(wait.flow, wait)), confidence);
     }
-    // What fills a buffer leaves in trains, as room comes; who spaces segments all over the round trip paces them.
+    // A full buffer sends trains as room comes; segments spread over the whole round trip are
+    // paced.
     if pacing::spans_round(wait) {
         return (Cause::Pacing, None, Confidence::Possible);
     }
-    // Whoever keeps a beat looks the same if that is nearly as slow as the path is long.
+    // A steady spacing looks the same if it is nearly as slow as the path is long.
     let beat = wait.flow.is_paced() || wait.flow.unusual.cadence.is_steady();
     (Cause::SendBuffer, None, if beat { Confidence::Possible } else { confidence })
 }
 
-/// Whether the sender let acknowledgements of half its flight pass before it went on. Whom a window holds sends for each
-/// of them; a writer that sleeps for room in its send buffer is woken when a third of it is free (sk_stream_write_space,
-/// net/core/stream.c).
+/// Whether the sender let acknowledgements of half its flight pass before it continued. A
+/// window-limited sender sends on each of them; a writer that sleeps for room in its send buffer is
+/// woken when a third of it is free (sk_stream_write_space, net/core/stream.c).
 pub(super) fn drained(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
     let flow = wait.flow;
     let by_release = ack.flight.saturating_sub(ack.left);
     let passed = flow.acked_since(wait.last).saturating_sub(by_release);
-    // Far from the sender, the time at which it had them is known as well as the way to it.
+    // Far from the sender, when it had them is only known as well as the path to it.
     let blurred = if wait.near_sender() { BURST_GAP } else { wait.tolerance().times(3) };
-    let went_on = ack.earliest_departure.min(wait.segment.at); // what it was late by on its way is no part of it
+    let went_on = ack.earliest_departure.min(wait.segment.at); // its delay on the way does not count
     let since = flow.view.unanswered_since.get().filter(|&since| went_on - since >= blurred);
     since.is_some() && !wait.recovering() && passed >= ack.flight.saturating_add(passed) / 2
 }
 
-/// How many bytes were left in flight when a sender went on that had let acknowledgements pass.
+/// The bytes left in flight when a sender continued after letting acknowledgements pass.
 pub(super) fn drained_to(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
     let by_buffer = verdict.split.has(Cause::SendBuffer.bit());
     let ack = wait.flow.view.clocking_ack().filter(|_| by_buffer)?;
     drained(wait, &ack).then_some(ack.left)
 }
 
-/// A writer that finds its send buffer full pushes what fitted (tcp_sendmsg_locked, net/ipv4/tcp.c), as if that were the end of
-/// the message, and goes on when a third of it is free (sk_stream_write_space, net/core/stream.c): with the very
-/// acknowledgement that makes it a third. What is acknowledged as a whole long after it arrived had not been read.
+/// A writer that finds its send buffer full pushes what fitted (tcp_sendmsg_locked,
+/// net/ipv4/tcp.c), as if that were the end of the message, and continues when a third of it is
+/// free (sk_stream_write_space, net/core/stream.c): on the very acknowledgement that makes it a
+/// third. Data acknowledged as a whole long after it arrived had not been read.
 pub(super) fn mid_write(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held> {
     let by_release = ack.flight.saturating_sub(ack.left);
     let before = wait.flow.acked_since(wait.last).saturating_sub(by_release);
@@ -77,8 +81,9 @@ pub(super) fn mid_write(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held> {
     Some((Cause::SendBuffer, Some(Form::Drained), Confidence::Possible))
 }
 
-/// Whether a sender went on at once behind a piece that had emptied its queue: sendfile hands over what its pipe holds (16 pages
-/// of 4 KB; splice_direct_to_actor, fs/splice.c), and the last packet of each such piece is small and pushed.
+/// Whether a sender continued at once after a piece that had emptied its queue: sendfile hands over
+/// what its pipe holds (16 pages of 4 KB; splice_direct_to_actor, fs/splice.c), and the last packet
+/// of each such piece is small and pushed.
 pub(super) fn writes_on(wait: &Wait<'_>) -> bool {
     wait.last.queue == SendQueue::Emptied
         && wait.last.len > wait.mss

@@ -1,4 +1,5 @@
-//! What is known of a sender: what it does when nothing holds it back, and what one segment has taught about that?
+//! What is known of a sender: how does it behave when nothing holds it back, and what did one
+//! segment teach about that?
 
 use tcpwhy_wire::Duration;
 
@@ -10,48 +11,52 @@ use crate::estimate::ticks::LateReply;
 use crate::estimate::timer_hits::{SHORTEST, TimerHits, is_of_timer};
 use crate::words::cause::Cause;
 
-/// A reply that comes sooner waited for no timer: half the shortest one's length (`RTO_MIN`).
+/// A reply that comes sooner waited for no timer: half of the shortest one (`RTO_MIN`).
 const QUICK_REPLY_MAX: Duration = Duration::from_millis(100);
 
-/// What a sender does when nothing holds it back.
+/// How a sender behaves when nothing holds it back.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SenderModel {
-    /// Pauses of the application before the n-th further write of a message, seen where nothing could hold it.
+    /// Pauses of the application before the n-th further write of a message, seen where nothing
+    /// could hold it.
     pauses: Option<Box<Pauses>>,
     /// Small segments sent while a small one was outstanding: Nagle is off.
     pub nagle_ignored: u32,
-    /// Of these, the ones since the peer's last packet.
+    /// How many of these came since the peer's last packet.
     nagle_ignored_lately: u32,
-    /// Small segments released by an acknowledgement that had been held back.
+    /// Small segments released by a delayed acknowledgement.
     pub nagle_held: u32,
-    /// The first piece of a request and what Nagle held behind it, in bytes, where the pieces were seen to be written
-    /// without waiting for an answer.
+    /// The first piece of a request and what Nagle held after it, in bytes, where the pieces were
+    /// seen to be written without waiting for an answer.
     pub held_shape: Option<(u32, u32)>,
-    /// Small first replies that came when a cork's timer would have let them go, and those that came much sooner, as well as small
-    /// segments behind small ones: with a cork in, none would.
+    /// Small first replies that came when a cork's timer would have released them. `quick_replies`
+    /// counts those that came much sooner, and small segments after small ones: a cork would have
+    /// held both.
     timer_hits: Option<Box<TimerHits>>,
     pub quick_replies: u32,
-    /// It has been idle, and has not had two segments in flight since: its window may be down to one (RFC 5681, 4.1).
+    /// The sender has been idle, and has not had two segments in flight since: its window may be
+    /// down to one (RFC 5681, 4.1).
     pub may_be_restarted: bool,
-    /// It has gone on at once behind a piece that had emptied its queue.
+    /// The sender has continued at once after a piece that had emptied its queue.
     pub writes_on: bool,
-    /// How its answers lie to requests in pieces.
+    /// When its answers come, relative to the pieces of their requests.
     pub answers: Answers,
-    /// How many of the next packets are second copies, the first ones lost before the capture saw them.
+    /// How many of the next packets are second transmissions, the first ones lost before the
+    /// capture point.
     pub copies_due: u16,
     /// Rounds of a window, see `rounds`.
     pub rounds: Rounds,
 }
 
 impl SenderModel {
-    /// How long the application pauses by itself before the n-th further write of a message that went on so far with
+    /// How long the application pauses before the n-th further write of a message, after a write of
     /// `before` bytes.
     pub(crate) fn pause(&self, index: usize, before: u32) -> Option<Duration> {
         self.pauses.as_ref()?.before_write[index.min(3)].median(before)
     }
 
-    /// Whether it was seen to pause so more than once. The first time, a program may have been starting (a class that is
-    /// loaded, a cache that is cold), and no other comes where all that follow are held.
+    /// Whether this pause was seen more than once. The first time a program may have been starting
+    /// (loading a class, a cold cache), and if all later writes are held, no second one shows.
     pub(crate) fn pauses_again(&self, index: usize) -> bool {
         self.pauses.as_ref().is_some_and(|pauses| pauses.before_write[index.min(3)].count > 1)
     }
@@ -62,7 +67,8 @@ impl SenderModel {
         self.nagle_ignored_lately = self.nagle_ignored_lately.saturating_add(1);
     }
 
-    /// A packet of the peer's passed, and `missed` before it did not: what seemed outstanding may have been acknowledged.
+    /// A packet of the peer passed, with `missed` missing before it: what seemed outstanding may
+    /// have been acknowledged.
     pub(crate) fn on_peer_packet(&mut self, missed: u16) {
         let lately = std::mem::take(&mut self.nagle_ignored_lately);
         if missed > 0 {
@@ -70,7 +76,7 @@ impl SenderModel {
         }
     }
 
-    /// Whether what was held went with the acknowledgement each time, whenever that came.
+    /// Whether held segments left on the acknowledgement each time, whenever that came.
     pub(crate) fn goes_with_acks(&self) -> bool {
         self.pauses.as_ref().is_some_and(|pauses| pauses.released.is_shown())
     }
@@ -79,7 +85,8 @@ impl SenderModel {
         self.pauses = None;
     }
 
-    /// A small reply began after `verdict`; without the handshake (`midway`) its timer may be another one.
+    /// A small reply began after `verdict`; without the handshake (`midway`) its timer's value may
+    /// differ.
     pub(crate) fn on_first_reply(&mut self, verdict: &Verdict, reply: LateReply, midway: bool) {
         let own = Cause::ServerThink.bit() | Cause::Cork.bit();
         let waited = verdict.split.charges().filter(|charge| own & charge.cause.bit() != 0);
@@ -95,7 +102,7 @@ impl SenderModel {
         }
     }
 
-    /// What its late replies say of a timer.
+    /// What its late replies show about a timer.
     #[cold]
     #[inline(never)]
     pub(crate) fn timer_hits(&self) -> TimerHits {
@@ -108,14 +115,15 @@ impl SenderModel {
         self.timer_hits.is_some()
     }
 
-    /// A small segment left `gap` behind another one of its message.
+    /// A small segment left `gap` after another one of its message.
     pub(crate) fn on_small_behind_small(&mut self, gap: Duration) {
         if gap < SHORTEST {
             self.quick_replies = self.quick_replies.saturating_add(1);
         }
     }
 
-    /// The same of a small one that took its server so long, sooner than any timer.
+    /// The same as `on_first_reply` for a small reply with this server time, too short for any
+    /// timer.
     #[inline]
     pub(crate) fn on_quick_reply(&mut self, thought: Duration) {
         if thought < QUICK_REPLY_MAX {
@@ -159,7 +167,7 @@ struct Pauses {
 struct PauseMemory {
     last: [Duration; 5],
     count: u8,
-    /// How many bytes the write before the pause had.
+    /// The size in bytes of the write before the pause.
     before: u32,
 }
 
@@ -174,7 +182,7 @@ impl PauseMemory {
         self.count = if self.count as usize >= 2 * slots { slots as u8 + 1 } else { self.count + 1 };
     }
 
-    /// Whether it can be the same write of the same program: another message has other pauses.
+    /// Whether it can be the same write of the same program: other messages have other pauses.
     fn is_alike(&self, before: u32) -> bool {
         before.abs_diff(self.before) <= before.max(self.before) / 4
     }
@@ -186,7 +194,8 @@ impl PauseMemory {
         let known = (self.count as usize).min(self.last.len());
         let mut sorted = self.last;
         sorted[..known].sort_unstable();
-        // The lower of the two middle ones: a pause is only claimed where most of the memory supports it.
+        // The lower of the two middle ones: a pause is only claimed where most of the memory
+        // supports it.
         (known > 0).then(|| sorted[(known - 1) / 2])
     }
 }
@@ -210,15 +219,15 @@ impl Observation {
     }
 }
 
-/// What a segment teaches about its sender's way with small writes.
+/// What a segment teaches about how its sender handles small writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NagleObservation {
-    /// A small segment was held until an acknowledgement that had been held back.
+    /// A small segment was held until a delayed acknowledgement.
     pub held: bool,
-    /// By how much that was held back, and how long behind it the segment left.
+    /// How long that acknowledgement was delayed, and how long after it the segment left.
     pub released: Option<(Duration, Duration)>,
     /// The application's own pause, where nothing can have held the write.
     pub pause: Option<Duration>,
-    /// The segment before the one that was held, and the held one, in bytes.
+    /// The sizes in bytes of the segment before the held one, and of the held one.
     pub shape: Option<(u32, u32)>,
 }

@@ -1,11 +1,11 @@
-//! What was the time before a reply's first byte spent on: the way, the server, or what it did not say?
+//! What was the time before a reply's first byte spent on: the path, the server, or something uncaptured?
 //!
-//! Proof: nothing else is left of the wait from the request's last byte, less one round trip.
-//! Refuted by: packets that are missing, a repair, a queue on either way, or replies that were corked as a whole and left
-//! with the timer, each on its tick. A reply that only comes as late as a timer is the server's: that is what replies are
-//! late for.
-//! Source: arithmetic; what it excludes has its source in the file of that rule.
-//! Seen from: both ends; certain near the server, near the client no more than likely where the path varies.
+//! Proof: nothing else explains the wait from the request's last byte, less one round trip.
+//! Refuted by: missing packets, a retransmission, a queue in either direction, or replies corked as a whole
+//! that left on the timer, each on its tick. A single reply as late as a timer is billed to the server, the
+//! usual reason for late replies.
+//! Source: arithmetic; the sources of what it excludes are in the files of those rules.
+//! Seen from: both ends; certain near the server, at most likely near the client if the path varies.
 
 use std::ops::Range;
 
@@ -30,37 +30,43 @@ use crate::words::limits::{
 };
 use crate::words::report::{Confidence, Detail, Trigger};
 
-/// From here on it is no more than likely that somebody waited, and no timer of a cork's runs for so long. Source: none written down.
+/// From here on it is at most likely that somebody waited, and no cork's timer runs this long. Source:
+/// none written down.
 const TIMEOUT_MIN: Duration = Duration::from_secs(10);
-/// Whoever reacts takes a tenth of the time that the other end takes to ask again, or less.
+/// An end that reacts takes at most a tenth of the other end's time to ask again.
 const REACTS: i64 = 10;
-/// Who takes longer than this to ask again may have answered first. Source: none written down.
+/// A client that takes longer than this to ask again may have answered first. Source: none written down.
 const ASKS_AGAIN_MIN: Duration = Duration::from_secs(1);
-/// A server that speaks first and takes longer may have nothing to say to somebody who waits.
+/// A server that speaks first and takes longer may have had nothing to say to somebody who waits.
 const GREETS_MAX: Duration = Duration::from_millis(200);
-/// A timer of acknowledgements runs for longer than its least by this at most (4 ms to a tick). Source: HZ, arch/x86/Kconfig, Linux 6.12.
+/// A delayed-acknowledgement timer exceeds its minimum by at most this (4 ms per tick). Source: HZ,
+/// arch/x86/Kconfig, Linux 6.12.
 const DELAYED_ACK_PLAY: Duration = Duration::from_millis(4);
-/// What hosts hold acknowledgements back for: Linux and Windows of today, the BSDs, older ones (TCP_DELACK_MIN and TCP_DELACK_MAX, include/net/tcp.h, Linux 6.12;
-/// net.inet.tcp.delacktime, FreeBSD). Source of the play: none written down.
+/// Delayed-acknowledgement timers: Linux and Windows of today, the BSDs, older ones (TCP_DELACK_MIN and
+/// TCP_DELACK_MAX, include/net/tcp.h, Linux 6.12; net.inet.tcp.delacktime, FreeBSD). Source of the play:
+/// none written down.
 const TIMERS: [Range<Duration>; 3] = [
     Duration::from_millis(36)..Duration::from_millis(60),
     Duration::from_millis(95)..Duration::from_millis(112),
     Duration::from_millis(185)..Duration::MAX,
 ];
-/// What comes together had waited together ...
+/// Packets this close together had waited together.
 pub(crate) const TOGETHER: Duration = Duration::from_millis(1);
-/// ... or with no more than one part in so many of the wait between, behind which there is no timer of acknowledgements ...
+/// The same as one part in this many of the wait before them, where no delayed-acknowledgement timer
+/// fits.
 const TOGETHER_SHARE: i64 = 4;
-/// ... or may be one. Source: none written down.
+/// The same where such a timer may fit. Source: none written down.
 const TOGETHER_SHARE_TIMED: i64 = 64;
-/// What answers a part of a question of so many segments at most had waited for that. Source: none written down.
+/// The answer to a part of at most this many segments of a request had waited for that part. Source:
+/// none written down.
 const PART_SEGMENTS: u64 = 4;
 /// Two ways one after the other take twice as long as one, but for one part in so many of it. Source: none written down.
 const TWICE_SHARE: i64 = 16;
 /// A path whose packets were late by this much varies.
 pub(crate) const VARIED_MIN: Duration = Duration::from_millis(1);
 
-/// The interval from the last request byte to the first reply byte: a round trip and the server's own time.
+/// Splits the interval from the last request byte to the first reply byte: a round trip and the server's
+/// own time.
 pub(crate) fn judge(
     pair: &Pair<'_>,
     open: &Open,
@@ -71,7 +77,7 @@ pub(crate) fn judge(
     let server = 1 - open.initiator;
     let request = &open.request;
     let rtt_to_server = pair.tap_rtt[server];
-    // A retransmission that the reply cannot have answered had repaired nothing.
+    // A retransmission that the reply cannot have answered repaired nothing.
     let spurious = is_spurious(rtt_to_server, open, segment);
     let from = if spurious { request.last.as_ref() } else { request.frontier() };
     let Some(from) = from else {
@@ -94,7 +100,7 @@ pub(crate) fn judge(
     take_what_was_late(pair, open, segment, class, from, &mut split);
     let mut behind = take_what_was_acknowledged_late(pair, open, segment, from, &mut split);
     if let Some(way) = pair.way_beyond(server, split.left()) {
-        // What is left is the server's anyway where it is much longer than that.
+        // If the rest is much longer than that, most of it is the server's anyway.
         let long = split.left() >= way.ns.times(3);
         behind = behind.min(if long { Confidence::Likely } else { way.confidence });
         split.take(way.evidence(from.packet, segment.packet));
@@ -117,7 +123,7 @@ pub(crate) fn judge(
     Verdict { split: split.rest(think), trigger: Trigger::Packet(from.packet) }
 }
 
-/// The way of a question and its answer, which took `wait`, and what stood on it.
+/// The round trip of a request and its answer, which took `wait`, and the queueing in it.
 fn way(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: Duration) -> (Charge, Option<Charge>) {
     let server = 1 - open.initiator;
     let (mut path, stood) = round_trip::of_path(pair, server, pair.flows[server].side);
@@ -127,7 +133,7 @@ fn way(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: Duration) -> (Char
     (path, stood)
 }
 
-/// What a client's answer to what the server had asked took: the way, and the client's own time.
+/// The time of a client's answer to a server's request: the round trip, and the client's own time.
 pub(crate) fn of_client(pair: &Pair<'_>, wait: Duration, [asked, answer]: [u64; 2]) -> Split {
     let mut split = Split::of(wait);
     let (path, stood) = round_trip::of_path(pair, CLIENT, side(CLIENT));
@@ -138,7 +144,8 @@ pub(crate) fn of_client(pair: &Pair<'_>, wait: Duration, [asked, answer]: [u64; 
     split.rest(own.evidence(asked, answer))
 }
 
-/// What of the wait behind the request was lost, late on its way, or the link's. `from` is the packet that the reply answers.
+/// Takes off the part of the wait that went into losses, delays on the path or the link. `from` is the
+/// packet that the reply answers.
 fn take_what_was_late(
     pair: &Pair<'_>,
     open: &Open,
@@ -175,7 +182,7 @@ fn take_what_was_late(
             split.take(lost.evidence(from.packet, segment.packet));
         }
     }
-    // Near the client, the request's last flight had to pass the bottleneck behind the capture.
+    // Near the client, the request's last flight still had to pass the bottleneck after the capture.
     let busy = client.unusual.busy_from(from.at);
     if rtt_to_server > pair.tap_rtt[open.initiator] && busy.is_positive() {
         let detail = Detail { rate_bps: client.rate(true).map(Rate::bits_per_second), ..Detail::default() };
@@ -234,7 +241,8 @@ fn behind_its_gap(
     (late > HOST_VARIATION).then(|| Charge::new(cause, flow.side, late, confidence).detail(detail))
 }
 
-/// What of the wait acknowledgements show to have been the path's. Returns how sure what is left can be at most.
+/// Takes off the part of the wait that acknowledgements show to be the path's. Returns the highest
+/// confidence that the rest can have.
 fn take_what_was_acknowledged_late(
     pair: &Pair<'_>,
     open: &Open,
@@ -253,7 +261,7 @@ fn take_what_was_acknowledged_late(
     let mut behind = Confidence::Certain;
     if let Some(late) = late {
         split.take(late.evidence(from.packet, segment.packet));
-        split.temper(); // nor is it certain how long the way was then
+        split.temper(); // nor is it certain how long the path was then
         let told = late_answer::is_told(pair, open, segment, split.left());
         behind = if told { Confidence::Likely } else { Confidence::Possible };
     }
@@ -270,13 +278,13 @@ fn take_what_was_acknowledged_late(
     behind
 }
 
-/// The server's own time, `left` of the wait, and how sure that is: `behind` at most.
+/// The server's own time, `left` of the wait, with a confidence of at most `behind`.
 fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, behind: Confidence) -> Charge {
     let server = 1 - open.initiator;
     let flow = &pair.flows[server];
     let rtt_to_server = pair.tap_rtt[server];
     let rtt = rtt_to_server + pair.tap_rtt[open.initiator];
-    // Of a request of several segments a slow link behind the capture may have taken a part.
+    // A slow link after the capture may have taken part of a request of several segments.
     let short = open.request_bytes <= u64::from(pair.sizes[open.initiator]) || pair.flows[server].on_one_host;
     // A clock of milliseconds shows no distance below one of them.
     let shown = pair.fine || rtt.is_positive();
@@ -284,19 +292,20 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let model = &pair.models[server];
     let small = segment.payload_len < pair.sizes[server];
     let slow = left >= RTO_MIN;
-    // What the server's kernel measured before the capture began is not known, and how long its timer runs.
+    // What the server's kernel measured before the capture began, and so its timer, is unknown.
     let unknown = slow && pair.midway && model.quick_replies == 0;
     let or_cork = small && (unknown || is_of_timer(left, flow.rto.rto(), true));
-    // A packet that is missing before it may be the first copy, or an acknowledgement that held it.
+    // A packet missing before the reply may be its first transmission, or an acknowledgement.
     let missed = flow.missed_since_data > 0 && slow;
-    // Where a path has lost a SYN-ACK, a wait as long as the timer that follows from that may be for a copy.
+    // If a SYN-ACK was lost, a wait as long as the timer set by that loss may be for a retransmission.
     let repeated = flow.rto.is_untimed() && is_of_timer(left, flow.rto.rto(), true);
-    // Near the client, a request that was late on its way looks like a server that took longer.
+    // Near the client, a request delayed on its way looks like a slow server.
     let varied = rtt_to_server > pair.tap_rtt[open.initiator]
         && pair.flows.iter().any(|flow| flow.queued_peak >= left.max(VARIED_MIN));
     let surest = if pair.dialogue { Confidence::Possible } else { surest(pair, open, left) };
     let lately = answers_late(pair, open, segment);
-    // Whose acknowledgement never came before its answer was hardly ever so late: the way may be, unless it is within one host.
+    // An end that never acknowledged before answering was hardly ever that late: the delay may be the
+    // path's, unless it is within one host.
     let far = (pair.bound[server] || pair.is_ambiguous(server)) && !flow.on_one_host;
     let late = far && left >= DELAYED_ACK_MIN && !had_arrived_before(pair, open, segment, left);
     let late = late || had_just_arrived(pair, open, segment, left);
@@ -311,17 +320,19 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
         || flow.seems_late(segment.at).is_some_and(|queued| queued >= left.divided_by(2).max(VARIED_MIN));
     let confidence = match (missed || repeated || late, near && !or_cork) {
         (true, _) => Confidence::Possible,
-        // Without the handshake nothing tells whether whoever acknowledges is as far away as whoever answers (`proxy`).
+        // Without the handshake, nothing tells whether the host that acknowledges is as far away as the
+        // one that answers (`proxy`).
         (false, true) if !pair.shown[server] => Confidence::Likely,
         (false, true) => Confidence::Certain,
         (false, false) => Confidence::Likely,
     };
-    // The same tick twice is chance in one case of ten, and a reply that is corked as a whole is rare.
+    // The same tick twice is chance once in ten cases, and a reply corked as a whole is rare.
     let by_timer = or_cork && cork::may_be_on_tick(pair, server, cork::late_reply(pair, open, segment, left));
     let most = if by_timer { Confidence::Possible } else { most };
     let confidence = confidence.min(most).min(behind);
     let mut think = Charge::new(Cause::ServerThink, flow.side, Duration::ZERO, confidence);
-    // A cork's timer is never doubled (tcp_check_probe_timer, include/net/tcp.h), as one behind a packet that was lost is.
+    // A cork's timer is never doubled (tcp_check_probe_timer, include/net/tcp.h); one after a lost
+    // packet is.
     let held = or_cork && left < TIMEOUT_MIN;
     if held || missed && left < NEWS_MIN {
         think = think.detail(Detail { form: Some(Form::OrCork), ..Detail::default() });
@@ -361,13 +372,14 @@ fn had_just_arrived(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Durat
     } else {
         return false;
     };
-    // Of what is longer, something is acknowledged all the time.
+    // Of longer requests, something is being acknowledged all the time.
     let asked = &pair.flows[open.initiator];
     let few = open.request_bytes <= PART_SEGMENTS * u64::from(pair.sizes[open.initiator]);
     (few || asked.snd_nxt == Some(segment.ack)) && asked.was_acked_together(segment, together)
 }
 
-/// Whether the question was acknowledged later than any host that has it holds that back: it or the acknowledgement was late on its way.
+/// Whether the request was acknowledged later than any host delays that: it or the acknowledgement was
+/// delayed on the path.
 #[cold]
 #[inline(never)]
 fn was_acked_too_late(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
@@ -376,9 +388,10 @@ fn was_acked_too_late(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
         .is_some_and(|acked| is_acked_late(pair, acked - last.at - HELD_BACK_MIN))
 }
 
-/// What of `left` a question spent on its way that was acknowledged later than any host that has it holds that back, or its acknowledgement did. One
-/// that came by itself leaves the server what passed behind it, one that came with the answer to a question that was sent again what a timer of
-/// acknowledgements runs. Where that was sent once, a timer may run for longer than those known.
+/// The part of `left` that a request spent on its way if it was acknowledged later than any host delays
+/// that, or its acknowledgement did. A separate acknowledgement leaves the server the time after it; one
+/// that came with the answer to a retransmitted request leaves a delayed-acknowledgement timer. For a
+/// request sent once, the timer may be longer than any known.
 #[cold]
 #[inline(never)]
 fn acknowledged_late(
@@ -391,11 +404,12 @@ fn acknowledged_late(
     let server = 1 - open.initiator;
     let asked = &pair.flows[open.initiator];
     let far = pair.is_far(server);
-    // What a copy has caused may be the second one; so may be what comes behind a packet that is missing.
+    // An acknowledgement caused by a retransmission may be the second one, and so may one after a
+    // missing packet.
     if !far || open.request.was_acked_late() || !on_its_way::is_whole(&pair.flows[server]) {
         return None;
     }
-    // One that counts by now was sent again all the same.
+    // A retransmission that counts as the original by now was sent twice all the same.
     let copied = asked.acked_just_now() && open.request.is_copy(from.packet);
     let (acked, own) = match pair.acked_by_itself(open, segment) {
         Some(acked) => (acked - HELD_BACK_MIN, segment.at - acked),
@@ -407,8 +421,9 @@ fn acknowledged_late(
     (left > own && is_acked_late(pair, acked - from.at)).then_some(late)
 }
 
-/// The same where it came by itself, later than the quickest ones and when no host's timer runs out: the host that sent it had not waited, so that it
-/// or the question had, and the server took no more than what passed behind it. A host's timer that runs all the time may end at any moment.
+/// The same for a separate acknowledgement that is later than the quickest ones but matches no host's
+/// timer: its sender had not delayed it, so it or the request was delayed on the path, and the server
+/// took no more than the time after it. A host's free-running timer may expire at any moment.
 #[cold]
 #[inline(never)]
 fn acknowledged_before_any_timer(
@@ -421,22 +436,23 @@ fn acknowledged_before_any_timer(
     let server = 1 - open.initiator;
     let asked = &pair.flows[open.initiator];
     let far = pair.is_far(server);
-    // Of a second write a program that reads late lets the acknowledgement go (ICSK_ACK_PUSHED2, tcp_cleanup_rbuf, net/ipv4/tcp.c, Linux 6.12). What is
-    // longer than a segment is acknowledged as it comes (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
+    // A program that reads a second write late releases its acknowledgement (ICSK_ACK_PUSHED2,
+    // tcp_cleanup_rbuf, net/ipv4/tcp.c, Linux 6.12). Requests longer than a segment are acknowledged as
+    // they come (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
     let long = open.request_bytes > u64::from(pair.sizes[open.initiator]);
     let one_write = open.request.index == 0 || long;
-    // What is shorter is not asked for where packets are usual.
+    // Shorter waits are not examined on the fast path for usual packets.
     if left < HELD_BACK_MIN || !far || !one_write || pair.bound[server] || pair.beyond.is_some() {
         return None;
     }
-    // A word behind the question, which HTTP/2 has, is acknowledged for itself.
+    // A short frame after the request, as in HTTP/2, is acknowledged separately.
     let is_last = asked.last_data.is_some_and(|last| last.packet == from.packet);
     let whole = is_last && on_its_way::is_whole(&pair.flows[server]) && open.request.repaired_at().is_none();
     let acked = pair.acked_by_itself(open, segment).filter(|_| whole)?;
     let held = acked - from.at - pair.tap_rtt[server];
     let by_timer = TIMERS.iter().any(|timer| timer.contains(&held));
-    // One that came with what the server said is that program's; and by its stamps the server may have taken longer than what passed here behind the
-    // acknowledgement, which was late itself.
+    // An acknowledgement that came with data was sent by the program. And by its time stamps, the server
+    // may have taken longer than the time after the acknowledgement here, which was late itself.
     let with_data = pair.flows[server].last_data.is_some_and(|last| last.at == acked);
     let own = late_answer::own_time(pair, open, segment).unwrap_or_default().max(segment.at - acked);
     let late = left - own;
@@ -445,8 +461,9 @@ fn acknowledged_before_any_timer(
         .then(|| Charge::new(Cause::Queueing, asked.side, late, Confidence::Possible).detail(detail))
 }
 
-/// What of `left` a question stood on its way of which copies left meanwhile: none of these had arrived when an acknowledgement passed that ends
-/// within them, or one of them had stood as well by that which says that it had arrived.
+/// The part of `left` for which a request was delayed on its way while retransmissions left: none of
+/// these had arrived when an acknowledgement passed that ends within them, or one of them was delayed as
+/// well, by whatever says that it had arrived.
 #[cold]
 #[inline(never)]
 fn stood_until(
@@ -459,15 +476,16 @@ fn stood_until(
     ns.is_positive().then(|| Charge::new(Cause::Queueing, asked.side, ns, sure))
 }
 
-/// Whether the question's acknowledgement came by itself, and not together with the answer: how long that was on its way, or held back, says nothing
-/// of what followed.
+/// Whether the request's acknowledgement came separately, well before the answer: how long that was
+/// delayed says nothing about what followed.
 #[cold]
 #[inline(never)]
 fn had_arrived_before(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> bool {
     pair.acked_by_itself(open, segment).is_some_and(|acked| (segment.at - acked).times(TOGETHER_SHARE) > left)
 }
 
-/// Whether the answer echoes a stamp that nothing of its asker's in the capture has: the question, or its copy, left later than is known.
+/// Whether the answer echoes a time stamp that no captured packet of the requester carries: the request,
+/// or its retransmission, left later than is known.
 #[cold]
 #[inline(never)]
 fn answers_unseen(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
@@ -475,12 +493,12 @@ fn answers_unseen(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
     segment.options.timestamps.is_some_and(|stamps| clock.is_unseen(stamps.ecr))
 }
 
-/// How sure it can be that somebody waited all that time for an answer: it may have been news, or the initiator's message an
-/// answer to what its peer had asked, which took its time to ask again.
+/// How certain it can be that somebody waited all that time for an answer: it may have been news, or the
+/// initiator's message may have answered its peer, which then took its time to ask again.
 fn surest(pair: &Pair<'_>, open: &Open, wait: Duration) -> Confidence {
     let reacted = open.client_idle.times(REACTS) <= wait && open.n > 1;
     let greets = open.request_bytes == 0 && wait >= GREETS_MAX;
-    // It may be the other end that asks, and takes its time.
+    // The other end may be the one that asks, and takes its time.
     let turned = pair.heard_first && reacted && wait >= HELD_BACK_MIN;
     if wait >= NEWS_MIN || turned {
         Confidence::Possible
@@ -491,9 +509,10 @@ fn surest(pair: &Pair<'_>, open: &Open, wait: Duration) -> Confidence {
     }
 }
 
-/// Whether a request that went out again was acknowledged much later than the copy that arrived can have reached a host: that acknowledges
-/// within its timer, whatever its program does. The path held what was sent or the acknowledgement (a spurious timeout, RFC 3522), or lost
-/// another copy (Karn's ambiguity).
+/// Whether a retransmitted request was acknowledged much later than the copy that arrived can have
+/// reached the host, which acknowledges within its timer, whatever its program does. Either the path
+/// delayed the data or the acknowledgement (a spurious timeout, RFC 3522), or it lost another copy
+/// (Karn's ambiguity).
 pub(crate) fn answers_late(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
     if open.request.was_acked_late() {
         return true;
@@ -508,13 +527,15 @@ pub(crate) fn answers_late(pair: &Pair<'_>, open: &Open, segment: &Segment) -> b
     is_acked_late(pair, acked - from)
 }
 
-/// Whether an acknowledgement `since` what it acknowledges is later than a host sends one, whatever its program does.
+/// Whether an acknowledgement `since` after what it acknowledges is later than any host sends one,
+/// whatever its program does.
 pub(crate) fn is_acked_late(pair: &Pair<'_>, since: Duration) -> bool {
     since > pair.tap_rtt[CLIENT] + pair.tap_rtt[SERVER] + DELAYED_ACK_MAX
 }
 
-/// Whether the last of a request that went out again cannot be what the peer reacted to with `segment`: it came sooner
-/// than that can have reached the peer, as far as the way there is known, and does not echo its time stamp.
+/// Whether the last retransmission of a request cannot be what the peer reacted to with `segment`: that
+/// came before the retransmission can have reached the peer, as far as the path is known, and does not
+/// echo its time stamp.
 pub(crate) fn is_spurious(rtt_to_server: Duration, open: &Open, segment: &Segment) -> bool {
     let echoed = segment.options.timestamps.is_some_and(|stamps| open.request.answers_repair(stamps.ecr));
     let too_late = |at| segment.at - at < rtt_to_server - rtt_to_server.divided_by(ROUND_TRIP_PLAY);

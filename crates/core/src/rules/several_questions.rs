@@ -1,9 +1,12 @@
-//! What of the time between a question and its answer was the answering side's, where several questions were under way at once?
+//! How much of the time between a request and its answer was the answering side's, with several
+//! requests under way at once?
 //!
-//! Proof: nothing held either direction meanwhile, and the way there and back is taken off.
-//! Refuted by: what held the answers, or repairs of the questions (`bill/waits.rs`), which are billed first.
-//! Source: arithmetic; which answer belongs to which question the protocol says (`heads`).
-//! Seen from: both ends, where the payload is captured and read; near the answering side it is certain where messages have identifiers.
+//! Proof: nothing held either direction meanwhile, and the round trip is taken off.
+//! Refuted by: whatever held the answers, or retransmissions of the requests (`bill/waits.rs`),
+//! which are billed first.
+//! Source: arithmetic; the protocol says which answer belongs to which request (`heads`).
+//! Seen from: both ends, where the payload is captured and read; certain near the answering side if
+//! messages have identifiers.
 
 use tcpwhy_wire::Duration;
 
@@ -17,7 +20,7 @@ use crate::words::cause::Cause;
 use crate::words::limits::{BESIDE, NEAR_MAX};
 use crate::words::report::Confidence;
 
-/// The way between the capture and who answers, in a wait so long.
+/// The path between the capture and the answering side, within a wait of this length.
 pub(crate) fn way(pair: &Pair<'_>, ask: &Ask, wait: Duration, packets: [u64; 2]) -> Split {
     let other = 1 - ask.asker;
     let mut way = Split::of(wait);
@@ -28,15 +31,15 @@ pub(crate) fn way(pair: &Pair<'_>, ask: &Ask, wait: Duration, packets: [u64; 2])
     way
 }
 
-/// The answering side's own time, without its length: what nothing else took.
+/// The answering side's own time, with no length yet: it gets what nothing else took.
 pub(crate) fn think(pair: &Pair<'_>, ask: &Ask, packets: [u64; 2]) -> Charge {
     let by = side(1 - ask.asker);
     Charge::new(Cause::ServerThink, by, Duration::ZERO, confidence(pair, ask))
         .evidence(packets[0], packets[1])
 }
 
-/// A pause of the end that speaks, without its length. What was not captured may say that it waited for something else: the heads of
-/// messages, packets that are missing, its peer's all.
+/// A pause of the speaking end, with no length yet. Uncaptured data might show that it waited for
+/// something else: message heads, missing packets, or all of its peer's packets.
 pub(crate) fn pause(pair: &Pair<'_>, is_cut: bool, by: usize, packets: [u64; 2]) -> Charge {
     let hears = &pair.flows[1 - by];
     let is_told = !is_cut && hears.snd_nxt.is_some() && !is_missed(pair);
@@ -44,7 +47,8 @@ pub(crate) fn pause(pair: &Pair<'_>, is_cut: bool, by: usize, packets: [u64; 2])
     Charge::new(Cause::SenderThink, side(by), Duration::ZERO, confidence).evidence(packets[0], packets[1])
 }
 
-/// A hold of Nagle that ended with a question: that is a reason to send as well, and the server may have gone on when it was asked.
+/// A Nagle hold that ended with a request: the request is a reason to send as well, and the server
+/// may have continued because it was asked.
 pub(crate) fn or_asked(from: usize, wait: Duration, packets: [u64; 2]) -> Split {
     let think = Charge::new(Cause::ServerThink, side(from), Duration::ZERO, Confidence::Possible);
     Split::of(wait).rest(think.evidence(packets[0], packets[1]))
@@ -53,7 +57,7 @@ pub(crate) fn or_asked(from: usize, wait: Duration, packets: [u64; 2]) -> Split 
 fn confidence(pair: &Pair<'_>, ask: &Ask) -> Confidence {
     let [rtt_to_server, rtt_to_asker] = [1 - ask.asker, ask.asker].map(|end| pair.tap_rtt[end]);
     let near = rtt_to_server.times(BESIDE) <= rtt_to_server + rtt_to_asker || rtt_to_server < NEAR_MAX;
-    // An order that is out by one stays so.
+    // Once answers are matched to requests off by one, they stay so.
     match (is_missed(pair) || pair.beyond.is_some(), near && ask.id.is_some()) {
         (true, _) => Confidence::Possible,
         (false, true) => Confidence::Certain,

@@ -1,12 +1,13 @@
-//! Had a message waited for room before its first segment left?
+//! Did a message wait for window space before its first segment left?
 //!
-//! Proof: the window had no room for a byte, and the segment follows the acknowledgement that opened it.
-//! Refuted by: a segment that comes at another time; room for some of it before.
-//! Source: RFC 9293, 3.8.6.1 (nobody sends into a window of zero but to probe it). A front that answers a SYN before it knows whoever
-//! will serve opens its window behind the handshake.
+//! Proof: the window had no room for a byte, and the segment follows the acknowledgement that
+//! opened it.
+//! Refuted by: a segment at another time; earlier room for part of it.
+//! Source: RFC 9293, 3.8.6.1 (into a zero window only probes are sent). A front end that answers a
+//! SYN before it has a back end opens its window after the handshake.
 //! Seen from: both ends.
 //!
-//! Its program may have written just then: no more than likely.
+//! The program may have written just then, so this is at most likely.
 
 use tcpwhy_wire::{Instant, Segment};
 
@@ -17,7 +18,8 @@ use crate::words::form::Form;
 use crate::words::limits::{HOST_VARIATION, QUEUED_MIN, ROUND_TRIP_PLAY};
 use crate::words::report::{Confidence, Detail};
 
-/// What the message of `from` waited for room before its first segment, nothing having been under way since `idle_since`.
+/// How long the message of `from` waited for window space before its first segment, with nothing
+/// under way since `idle_since`.
 pub(crate) fn judge(
     pair: &Pair<'_>,
     segment: &Segment,

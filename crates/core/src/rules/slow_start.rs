@@ -1,27 +1,31 @@
-//! Was the window that was used up still opening, from its beginning or after an idle time?
+//! Was the congestion window still growing from its initial size, or again after an idle time?
 //!
-//! Proof: a flight larger by an eighth than any before it; after an idle time, flights well below the largest one before it.
-//! Refuted by: a flight that is not larger, a loss, or a first flight that fits no window that was reset (its sender has kept
-//! it).
-//! Source: RFC 5681, 3.1 and 4.1; tcp_cwnd_restart, net/ipv4/tcp_output.c, Linux 6.12; net.ipv4.tcp_slow_start_after_idle.
+//! Proof: a flight larger by an eighth than any before it; after an idle time, flights well below
+//! the largest one before it.
+//! Refuted by: a flight that is not larger, a loss, or a first flight too large for a window that
+//! was reset (the sender has kept its window).
+//! Source: RFC 5681, 3.1 and 4.1; tcp_cwnd_restart, net/ipv4/tcp_output.c, Linux 6.12;
+//! net.ipv4.tcp_slow_start_after_idle.
 //! Seen from: both ends.
 //!
-//! A window that is used up doubles with each round. After an idle time longer than the retransmission timeout Linux halves
-//! the window for each of them, down to the initial one.
+//! A window that is used up doubles with each round trip. After an idle time longer than the
+//! retransmission timeout, Linux halves the window once per timeout, down to the initial one.
 
 use crate::estimate::rounds::Rounds;
 use crate::words::cause::Cause;
 
-/// Which start it is that makes a window grow.
+/// Which kind of slow start makes a window grow.
 pub(super) fn cause(rounds: &Rounds, flight: u32) -> Cause {
-    // The window had grown past the largest round, by up to as much again: what was acknowledged last counted too.
+    // The window had grown beyond the largest flight, by up to as much again: the last
+    // acknowledgements count too.
     if u64::from(rounds.before_idle) * 7 > u64::from(flight) * 4 {
         return Cause::SlowStartAfterIdle;
     }
     Cause::SlowStart
 }
 
-/// Whether the first flight since an idle time, this one of so many bytes if there was none, shows that the window was not reset.
+/// Whether the first flight since an idle time (this one, of `flight` bytes, if there was none)
+/// shows that the window was not reset.
 pub(super) fn was_kept(rounds: &Rounds, flight: u32) -> bool {
     rounds.since_idle.unwrap_or(flight) > rounds.restarted_max
 }

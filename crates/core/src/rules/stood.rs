@@ -1,13 +1,17 @@
-//! Had an answer stood on the path for as long as its sender's timer runs?
+//! Was an answer delayed on the path for as long as its sender's retransmission timer?
 //!
-//! Proof: a copy of the answer's bytes arrives sooner behind its first ones than anything can have been heard of these, numbered or stamped
-//! behind all of the answer: it left a timer later, and the first one was as much later on its way.
-//! Refuted by: a copy that an acknowledgement can have caused; a second sighting of one packet, which has the number of the first.
-//! Source: RFC 6298, 2.4 and 5; TCP_RTO_MIN, include/net/tcp.h; RFC 8985, 7.3 (the probe sends the last segment again, and takes as long
-//! where that is the only one).
-//! Seen from: where some of the way to the sender lies before the capture; near it the timer passes between the two.
+//! Proof: a retransmission of the answer's bytes arrives so soon after the first transmission that
+//! no feedback on that can have caused it, and its number or time stamp is later than all of the
+//! answer's: it left a timer later, so the first transmission was delayed by as much more.
+//! Refuted by: a retransmission that an acknowledgement can have caused; a packet seen twice, with
+//! the number of the first.
+//! Source: RFC 6298, 2.4 and 5; TCP_RTO_MIN, include/net/tcp.h; RFC 8985, 7.3 (the probe sends the
+//! last segment again, and takes as long where that is the only one).
+//! Seen from: where part of the path to the sender lies before the capture; near the sender the
+//! timer shows between the two packets.
 //!
-//! How long the first one stood beyond that nothing tells: what is left of the wait may be the path's as well.
+//! Nothing shows how much longer the first transmission was delayed: the rest of the wait may be
+//! the path's as well.
 
 use tcpwhy_wire::{Duration, Segment};
 
@@ -16,12 +20,13 @@ use crate::bill::exchange::Open;
 use crate::bill::pause::Pause;
 use crate::words::limits::RTO_MIN;
 
-/// Nearer ends may have been heard of it. Source: none written down.
+/// A nearer sender may have had feedback. Source: none written down.
 const FAR_MIN: Duration = Duration::from_millis(2);
-/// A probe of the tail leaves two round trips behind it at the earliest (RFC 8985, 7.2).
+/// A tail loss probe leaves at least two round trips later (RFC 8985, 7.2).
 const PROBE_ROUNDS: i64 = 2;
 
-/// For how long the answer of `from` stood at least, `segment` being a copy of something that this end has sent.
+/// The least time for which the answer of `from` was delayed; `segment` retransmits something that
+/// this end has sent.
 pub(crate) fn judge(pair: &Pair<'_>, open: &Open, segment: &Segment, from: usize) -> Option<Duration> {
     let first = open.reply_first.filter(|_| from != open.initiator)?;
     let came_at = open.request_at() + open.waited;

@@ -1,8 +1,10 @@
-//! How long did an asker wait for the rest of an answer that never came?
+//! How long did the requester wait for the rest of an answer that never came?
 //!
-//! Proof: it closes, and bytes of the answer are missing that were not repaired until then.
-//! Refuted by: nothing missing, or a hole that only a packet behind the closing shows; a wait shorter than a timer.
-//! Source: RFC 6298, 2; TCP_RTO_MIN, include/net/tcp.h, Linux 6.12; what loses large packets alone is `black_hole`.
+//! Proof: it closes, and some bytes of the answer are missing and were not retransmitted by then.
+//! Refuted by: nothing missing, or a hole that only a packet after the close shows; a wait shorter
+//! than a timer.
+//! Source: RFC 6298, 2; TCP_RTO_MIN, include/net/tcp.h, Linux 6.12; a path that loses only large
+//! packets is `black_hole`.
 //! Seen from: both ends.
 
 use tcpwhy_wire::{Duration, Instant};
@@ -14,7 +16,7 @@ use crate::words::cause::Cause;
 use crate::words::limits::RTO_MIN;
 use crate::words::report::{Confidence, Detail};
 
-/// The charge for a wait behind `packet` until the asker of `flow`'s answer closed at `closed_at`.
+/// The charge for the wait after `packet` until the receiver of `flow` closed at `closed_at`.
 pub(crate) fn judge(
     flow: &Flow,
     mss: u32,

@@ -1,13 +1,14 @@
-//! Was the first copy of a message's beginning lost before the capture saw it?
+//! Was the first transmission of a message's beginning lost before the capture point?
 //!
-//! Proof: a packet of the sender is missing by its IP identification, and it was silent for about as long as its timer runs;
-//! or the first segment fills a hole.
-//! Refuted by: an acknowledgement that may have been the missing packet, a silence that is no timer's, a FIN (nobody waits
-//! for last words).
-//! Source: RFC 6298, 2 and 5.5; RFC 6864 (IP identification); tcp_schedule_loss_probe, net/ipv4/tcp_output.c, Linux 6.12.
-//! Seen from: near the receiver; near the sender the first copy would have passed.
+//! Proof: a packet of the sender is missing by its IP identification, and the sender was silent for
+//! about as long as its timer; or the first segment fills a hole.
+//! Refuted by: an acknowledgement that may have been the missing packet, a silence that does not
+//! match the timer, a FIN (nobody waits for it).
+//! Source: RFC 6298, 2 and 5.5; RFC 6864 (IP identification); tcp_schedule_loss_probe,
+//! net/ipv4/tcp_output.c, Linux 6.12.
+//! Seen from: near the receiver; near the sender the first transmission would have passed.
 //!
-//! Only the timer's length can be said, and it is an estimate: no more than possible.
+//! Only the timer's length is known, and that is an estimate: at most possible.
 
 use tcpwhy_wire::{Instant, Segment};
 
@@ -21,8 +22,9 @@ use crate::words::form::Form;
 use crate::words::limits::TIMER_TICK;
 use crate::words::report::{Confidence, Detail};
 
-/// A message's first segment that is a second copy, the first one lost before the capture saw it: the sender's
-/// timer had run in between. Near the receiver only that timer's length can be said, and it is an estimate.
+/// Judges a message's first segment that is a retransmission, the first transmission lost before
+/// the capture point: the sender's timer ran in between. Near the receiver only that timer's length
+/// is known, and it is an estimate.
 pub(crate) fn judge(
     pair: &Pair<'_>,
     segment: &Segment,
@@ -32,33 +34,34 @@ pub(crate) fn judge(
 ) -> Option<Charge> {
     let flow = &pair.flows[from];
     let peer = &pair.flows[1 - from];
-    // A message may leave before its sender has the last answer: nothing was silent then.
+    // A message may leave before its sender has the last answer: then there was no silence.
     let silent = segment.at - idle_since?;
     if !silent.is_positive() {
         return None;
     }
     if segment.flags.fin() && matches!(class, SegmentClass::OutOfOrderOrRepair { .. }) {
-        return None; // last words: nobody waits for them
+        return None; // nobody waits for a FIN
     }
     let mut rto = flow.rto;
     if rto.srtt().is_none() {
-        rto.on_sample(pair.tap_rtt[CLIENT] + pair.tap_rtt[SERVER]); // of the handshake, as its sender has it
+        rto.on_sample(pair.tap_rtt[CLIENT] + pair.tap_rtt[SERVER]); // from the handshake, as the sender measured it
     }
     let timer = rto.rto() + TIMER_TICK;
-    // A packet is missing, and the sender was silent for about as long as its timer runs, or a little before it wrote.
+    // A packet is missing, and the silence is about as long as the timer, or a little more if the
+    // sender wrote later.
     let timed = |copies: u16| {
         let timers = repair::timers_of(timer, copies);
         silent >= timers - TIMER_TICK.times(2) && silent <= timers + timer
     };
-    // Some of the packets that are missing may have been acknowledgements.
+    // Some of the missing packets may have been acknowledgements.
     let missed = flow.missed_since_data;
     let by_time = (1..=missed.min(repair::COPIES_MAX)).rev().find(|&copies| timed(copies));
     let lost = if let SegmentClass::OutOfOrderOrRepair { .. } = class {
         true
     } else {
-        // With nothing to acknowledge, the packets that are missing by their identification carried data.
+        // With nothing to acknowledge, the packets missing by their IP identification carried data.
         let data = peer.newly_acked == 0 || peer.is_acked_with_data();
-        // Of a client that has sent two packets before, the numbers say less than the timer.
+        // After only two packets from a client, its IP IDs tell less than the timer does.
         let soon = silent <= timer + timer.divided_by(8);
         let ran = silent >= timer - TIMER_TICK.times(2);
         missed > 0 && (data && ran && flow.numbers_its_packets() || by_time.is_some())

@@ -1,10 +1,10 @@
-//! What used up a window that an acknowledgement opened: which part of a congestion window's life was it, or was it another
-//! limit?
+//! Which limit was used up when an acknowledgement opened a window: the congestion window, in which
+//! phase, or another one?
 //!
-//! Proof: how the bytes of each round go on: growing, flat, uneven, or below what was lost.
-//! Refuted by: each reading is refuted by the next flight that does not go on so.
+//! Proof: how the bytes of the rounds develop: growing, flat, uneven, or below what was lost.
+//! Refuted by: the next flight, if it does not continue the pattern.
 //! Source: RFC 5681, 3.1 and 3.2; RFC 6928.
-//! Seen from: both ends; a flight that was lost to its end shows near the receiver only.
+//! Seen from: both ends; a flight whose tail was lost shows near the receiver only.
 
 use tcpwhy_wire::Duration;
 
@@ -22,14 +22,14 @@ use crate::words::form::Form;
 use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
 use crate::words::report::{Confidence, Detail};
 
-/// Rounds of the same flight that no congestion window explains.
+/// This many rounds of the same flight are not explained by a congestion window.
 const FLAT_ROUNDS: u8 = 3;
 
-/// What held a sender that went on with `ack`.
+/// What held a sender that continued on `ack`.
 pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
     let rounds = &wait.model.rounds;
     let flight = rounds.flight_with(ack.flight);
-    // In the middle of a round its flight is not complete: what the last ones did says more.
+    // In the middle of a round its flight is incomplete: the last rounds say more.
     if rounds.growing && !lasts_a_round(wait) {
         return (slow_start::cause(rounds, flight), None, Confidence::Likely);
     }
@@ -44,7 +44,7 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
     if receiver_think::on_one_host(wait, ack, held_back) {
         return (Cause::ReceiverThink, Some(Form::SlowReader), Confidence::Likely);
     }
-    // A window of a segment or two opens with the next acknowledgements, however late they come.
+    // A window of a segment or two grows with the next acknowledgements, however late they come.
     if !rounds.lost && rounds.flatness(flight, wait.mss) >= FLAT_ROUNDS {
         return send_buffer::flat(wait, ack, Confidence::Likely);
     }
@@ -72,14 +72,15 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
         && rounds.since_idle.is_some()
         && !slow_start::was_kept(rounds, flight)
     {
-        // It grows slowly from where its start has ended, and would be as large as before without the idle time.
+        // The window grows slowly from where slow start ended; without the idle time it would be as
+        // large as before.
         return (Cause::SlowStartAfterIdle, None, Confidence::Likely);
     }
     if cause == Cause::SlowStartAfterIdle && slow_start::was_kept(rounds, flight) {
         return (Cause::CongestionWindow, Some(Form::Avoidance), Confidence::Possible);
     }
     if form == Some(Form::Avoidance) && pacing::spans_round(wait) {
-        // A window that never closes has let more pass: its pace holds it, not that.
+        // A window that is never full has let more pass: pacing holds the sender, not the window.
         let below = rounds.is_below_peak(flight, wait.mss);
         let (cause, form) = if below { (Cause::Pacing, None) } else { (cause, form) };
         return (cause, form, Confidence::Possible);
@@ -87,7 +88,7 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
     (cause, form, Confidence::Likely)
 }
 
-/// Which part of its life a congestion window is in that `flight` bytes have used up.
+/// The phase of a congestion window that `flight` bytes have used up.
 fn phase(rounds: &Rounds, flight: u32) -> (Cause, Option<Form>) {
     if rounds.lost && !rounds.reopens(flight) {
         return (Cause::CongestionWindow, Some(Form::AfterLoss));
@@ -98,13 +99,15 @@ fn phase(rounds: &Rounds, flight: u32) -> (Cause, Option<Form>) {
     (slow_start::cause(rounds, flight), None)
 }
 
-/// Near the receiver, what the window held before a flight that was lost to its end. The flight before it cannot have been
-/// so long: a window begins with ten segments and is twice the largest flight at most (RFC 6928; RFC 5681, 3.1). So what
-/// was lost left with the first acknowledgements of that one, and the repair began there.
+/// Near the receiver: how long the window held the sender before a flight whose tail was lost. The
+/// flight before it cannot have been so long: a window starts with ten segments and is at most
+/// twice the largest flight (RFC 6928; RFC 5681, 3.1). So the lost data left on the first
+/// acknowledgements of that flight, and the repair began then.
 pub(super) fn before_lost(wait: &Wait<'_>) -> Option<Charge> {
     let (flow, rounds) = (wait.flow, &wait.model.rounds);
     let hole = (wait.segment.seq - flow.snd_nxt?).max(0) as u32;
-    // Where all of it goes out again, its packets are missing by their identification, and a copy or two with them.
+    // If all of it is retransmitted, its packets are missing by their IP identification, and one or
+    // two copies as well.
     let counted = u32::from(flow.missed_since_data.saturating_sub(2)).saturating_mul(wait.mss);
     let (lost, confidence) = if hole >= counted || flow.numbers_its_packets() {
         (hole.max(counted), Confidence::Likely)

@@ -1,4 +1,4 @@
-//! What does a rule answer: how an interval splits, and what let the segment leave?
+//! What does a rule answer: how an interval splits, and what released the segment?
 
 use tcpwhy_wire::Instant;
 
@@ -9,16 +9,16 @@ use crate::words::form::Form;
 use crate::words::limits::BURST_GAP;
 use crate::words::report::{Confidence, Trigger};
 
-/// The split of one interval, and what let the segment leave.
+/// The split of one interval, and what released the segment.
 pub(crate) struct Verdict {
     pub split: Split,
     pub trigger: Trigger,
 }
 
-/// What held a sender, in which form, and how sure that is.
+/// What held a sender, in which form, and with what confidence.
 pub(super) type Held = (Cause, Option<Form>, Confidence);
 
-/// Which earlier packet a segment that followed `at` answers, for the ladder.
+/// The earlier packet that a segment after `at` responds to, for the ladder.
 pub(crate) fn burst(last: &LastData, at: Instant) -> Trigger {
     if at - last.at < BURST_GAP { Trigger::Burst } else { Trigger::Write }
 }

@@ -8,29 +8,29 @@ use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::flow::view::ClockingAck;
 use crate::words::limits::{BESIDE, HOST_VARIATION, LATE_SHARE};
 
-/// What a slow host takes to answer an acknowledgement with the next segment.
+/// The time a slow host takes to answer an acknowledgement with the next segment.
 pub(super) const SLOW_HOST: Duration = Duration::from_millis(4);
 
-/// However long a wait was, what follows it by more than this, and by what the path varies, does not follow closely. Source: none written
-/// down.
+/// Upper bound of the host's part of [`Wait::tolerance`], however long the wait was. Source: none
+/// written down.
 const TOLERANCE_MAX: Duration = Duration::from_millis(1);
 
-/// A path varies by one part in so many of its round trip. Source: none written down.
+/// A path varies by one part in this many of its round trip. Source: none written down.
 const PATH_VARIATION: i64 = 16;
 
 /// An interval in which a sender in the middle of a message sent nothing.
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Wait<'a> {
     pub flow: &'a Flow,
-    /// What its peer sends.
+    /// The other direction.
     pub peer: &'a Flow,
-    /// The segment that ended it.
+    /// The segment that ended the wait.
     pub segment: &'a Segment,
     pub class: SegmentClass,
     /// The segment before it on the path.
     pub last: &'a LastData,
     pub gap: Duration,
-    /// Where the message's part of the path stood before: the gap is billed from here.
+    /// The largest payload of one packet of this sender.
     pub mss: u32,
     /// Round trip between the capture and the sender.
     pub rtt_to_sender: Duration,
@@ -38,24 +38,24 @@ pub(crate) struct Wait<'a> {
     pub rtt_to_receiver: Duration,
     /// What is known of this sender from earlier in the connection.
     pub model: &'a SenderModel,
-    /// Which gap of the message it is, from 0.
+    /// The index of this gap in its message, from 0.
     pub index: usize,
-    /// It continues a request although some of the answer had arrived.
+    /// The segment continues a request although part of the answer had arrived.
     pub beside_answer: bool,
-    /// The connection's beginning is not in the capture, and nothing had shown yet how far away the sender is when the
-    /// acknowledgements passed that it may have waited for.
+    /// The capture lacks the start of the connection, and the distance to the sender was still
+    /// unknown when the acknowledgements passed that it may have waited for.
     pub far_unknown: bool,
     /// A host that ends TCP stands before the sender, and nothing has shown how near it is.
     pub behind_host: bool,
     /// The connection's beginning is not in the capture.
     pub midway: bool,
-    /// The capture's clock counts milliseconds: what follows what closely cannot be told.
+    /// The capture's clock counts milliseconds: it cannot show what closely follows what.
     pub coarse: bool,
 }
 
 impl Wait<'_> {
-    /// How closely a segment follows what released it: the host's own latency near the sender, the path's variation
-    /// on top far from it.
+    /// How closely a segment follows what released it: the host's own latency near the sender, plus
+    /// the variation of the path far from it.
     pub(crate) fn tolerance(&self) -> Duration {
         let host = self.gap.divided_by(LATE_SHARE).max(HOST_VARIATION).min(TOLERANCE_MAX);
         host + self.rtt_to_sender.divided_by(PATH_VARIATION)
@@ -65,14 +65,14 @@ impl Wait<'_> {
     pub(crate) fn follows(&self, ack: &ClockingAck) -> bool {
         let after = self.segment.at - ack.earliest_departure;
         let not_before = HOST_VARIATION + self.rtt_to_sender.divided_by(PATH_VARIATION);
-        // What the segment itself waited on its way to the capture says nothing about when it left.
+        // The segment's own delay on the way to the capture says nothing about when it left.
         let queued = self.flow.queued_on_way.get().unwrap_or_default();
         ack.earliest_departure > self.last.at - not_before
             && after >= -not_before
             && after <= self.tolerance() + queued
     }
 
-    /// Whether the segment is as large as they get.
+    /// Whether the segment is of full size.
     pub(crate) fn is_full(&self) -> bool {
         self.flow.is_full(self.segment.payload_len, self.mss)
     }
@@ -91,12 +91,12 @@ impl Wait<'_> {
         self.rtt_to_sender + self.rtt_to_receiver
     }
 
-    /// Whether the capture stands nearer to the sender than to its peer.
+    /// Whether the capture is nearer to the sender than to its peer.
     pub(crate) fn near_sender(&self) -> bool {
         self.rtt_to_sender <= self.rtt_to_receiver
     }
 
-    /// Whether the capture stands beside the peer.
+    /// Whether the capture is beside the peer.
     pub(super) fn beside_receiver(&self) -> bool {
         self.rtt_to_receiver.times(BESIDE) <= self.rtt()
     }

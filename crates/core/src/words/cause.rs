@@ -18,7 +18,7 @@ pub enum Cause {
     Loss,
     /// Waiting for a retransmission timeout of data.
     Rto,
-    /// Waiting for a SYN or SYN-ACK to be sent again.
+    /// Waiting for the retransmission of a SYN or SYN-ACK.
     SynRetransmit,
     /// The connection's own round trip.
     Handshake,
@@ -30,19 +30,19 @@ pub enum Cause {
     SenderThink,
     /// The receiving application did not read: the window closed.
     ReceiverThink,
-    /// A small write held by Nagle while the peer held back its acknowledgement.
+    /// A small write held by Nagle while the peer delayed its acknowledgement.
     NagleDelayedAck,
-    /// A small write held by Nagle until an acknowledgement that came promptly.
+    /// A small write held by Nagle until a prompt acknowledgement.
     Nagle,
     /// A partial segment held by TCP_CORK or MSG_MORE until the timer.
     Cork,
-    /// The sender's congestion window was used up and the receiver held back its acknowledgement.
+    /// The sender's congestion window was used up and the receiver delayed its acknowledgement.
     DelayedAckCwnd,
     /// Congestion window used up while it grows from its initial value.
     SlowStart,
     /// The same, after the window was reset because the connection was idle.
     SlowStartAfterIdle,
-    /// Congestion window used up otherwise.
+    /// Congestion window used up at any other time.
     CongestionWindow,
     /// The advertised window was used up.
     ReceiveWindow,
@@ -87,7 +87,7 @@ impl Cause {
         Self::Unexplained,
     ];
 
-    /// Its place in a set of causes.
+    /// Its bit in a set of causes.
     pub(crate) const fn bit(self) -> u32 {
         1 << self as u32
     }
@@ -141,7 +141,8 @@ impl Cause {
             | Self::CongestionWindow
             | Self::SendBuffer
             | Self::Pacing => sender,
-            // The receiver holds back its acknowledgement; the sender's window of one or two is named in the detail.
+            // The receiver delays its acknowledgement; the detail names the sender's window of one
+            // or two segments.
             Self::ReceiverThink | Self::ReceiveWindow | Self::ApplicationWindow | Self::DelayedAckCwnd => {
                 sender.peer()
             }
@@ -150,7 +151,8 @@ impl Cause {
     }
 }
 
-// The last one is in its place only if `ALL` has those before it too; a set of causes has 32 places.
+// Checking the last one suffices: it is in its place only if `ALL` has all others; a set of causes
+// has 32 bits.
 const _: () = assert!(Cause::Unexplained as usize + 1 == Cause::COUNT && Cause::COUNT <= 32);
 
 impl fmt::Display for Cause {
@@ -183,9 +185,9 @@ impl std::error::Error for UnknownCause {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Side {
-    /// Who sent the SYN.
+    /// The end that sent the SYN.
     Client,
-    /// Who accepted it.
+    /// The end that accepted it.
     Server,
     /// The network between them.
     Path,

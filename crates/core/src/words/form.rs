@@ -1,15 +1,16 @@
-//! In which form does a cause show? The cause's own sub-form, which programs read and people are told in words.
+//! In which form does a cause appear? The cause's own sub-form, a name for programs and words for
+//! people.
 
 /// A sub-form of a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
-    /// What had arrived at a host that dropped it: its program does not accept.
+    /// A host dropped data that had arrived: its program does not accept connections.
     AcceptQueue,
-    /// A congestion window that a loss has made small.
+    /// A congestion window that a loss has reduced.
     AfterLoss,
     /// A congestion window in congestion avoidance (RFC 5681, 3.1).
     Avoidance,
-    /// A writer that slept for room behind a tail that Nagle held.
+    /// A writer that was blocked on a full send buffer after a tail that Nagle held.
     BehindTail,
     /// What looks held may be the next request of a client that reads before it writes again.
     BesideAnswer,
@@ -19,13 +20,13 @@ pub enum Form {
     Capped,
     /// A sender that let acknowledgements pass until a third of its buffer was free.
     Drained,
-    /// Repaired upon duplicate or selective acknowledgements.
+    /// Repaired by duplicate or selective acknowledgements.
     Fast,
     /// A receive window that is still growing.
     Growing,
     /// A receive window that never grew.
     Locked,
-    /// A tail loss probe that took new data: nothing was sent twice.
+    /// A tail loss probe that took new data: nothing was retransmitted.
     NewDataProbe,
     /// Packets that would explain it are missing from the capture.
     NotCaptured,
@@ -33,21 +34,21 @@ pub enum Form {
     OrCork,
     /// What follows may be a message of its own.
     OrMessages,
-    /// A question that is answered when there is news would look the same.
+    /// A request that is answered when there is news would look the same.
     OrNews,
     /// Messages that nobody asked for would look the same.
     OrPushes,
-    /// What was held may be a message of its own, and not the rest of one.
+    /// What was held may be a message of its own, not the rest of one.
     OwnMessage,
-    /// A growing window whose segments are spaced by its pace.
+    /// A growing window whose segments are paced.
     Paced,
-    /// Whoever acknowledges stands nearer than whoever answers.
+    /// The host that acknowledges is nearer than the host that answers.
     Proxy,
-    /// A queue in which others stood at the time.
+    /// A queue that delayed other connections at the time.
     Queue,
     /// A recovery from a loss is under way.
     Recovery,
-    /// Others overtook it.
+    /// Packets were reordered.
     Reordered,
     /// The reply was late.
     Reply,
@@ -61,7 +62,7 @@ pub enum Form {
     SmallWindow,
     /// Many small writes fill the buffer by what the kernel spends on each.
     SmallWrites,
-    /// A queue that stood for all of the connection.
+    /// A queue that lasted for the whole connection.
     Standing,
     /// The SYN was lost.
     Syn,
@@ -71,17 +72,17 @@ pub enum Form {
     TailProbe,
     /// Repaired by the retransmission timer.
     Timeout,
-    /// A host that thinks acknowledges first: the request had just arrived.
+    /// A host acknowledges before a slow program answers: so the request had just arrived.
     Unacknowledged,
     /// No answer ever came.
     Unanswered,
-    /// Flights of unequal size, as no window makes them.
+    /// Flights of unequal size, unlike any window's.
     Uneven,
     /// The bytes never came.
     Unrepaired,
-    /// A window at its end without window scaling (RFC 7323, 2).
+    /// A window at its maximum without window scaling (RFC 7323, 2).
     Unscaled,
-    /// The first copy was lost before the capture saw it.
+    /// The first transmission was lost before the capture point.
     UnseenFirstCopy,
     /// MSG_MORE: held until all before it was acknowledged.
     UntilAcknowledged,

@@ -1,7 +1,7 @@
 //! What does the head of a message say, where a capture has its bytes?
 //!
-//! A mark stands where a part of a message begins: the whole message where its protocol sends it in one piece, a frame where it
-//! divides them.
+//! A mark stands at the start of a part of a message: the whole message if its protocol sends it in
+//! one piece, a frame if it divides messages.
 
 use tcpwhy_wire::Seq;
 
@@ -11,48 +11,49 @@ use tcpwhy_wire::Seq;
 pub struct Mark {
     /// Its first byte.
     pub seq: Seq,
-    /// The byte behind it, where its head says how long it is.
+    /// The sequence number after it, if its head gives its length.
     pub end: Option<Seq>,
-    /// What it is to whom.
+    /// Its role in the conversation.
     pub role: Role,
-    /// The identifier that a question and its answer share; without one, answers come in the order of the questions.
+    /// The identifier that a request and its answer share; without one, answers come in the order
+    /// of the requests.
     pub id: Option<u64>,
-    /// Its message begins with it.
+    /// The message begins with it.
     pub first: bool,
-    /// Nothing of this message comes behind this part.
+    /// Nothing of this message follows this part.
     pub last: bool,
-    /// It is the other end's, and passed before: only now it is known what is spoken.
+    /// It belongs to the other end and passed earlier: the protocol has only now been recognised.
     pub by_peer: bool,
-    /// It sets up the session before anything is asked: a TLS handshake.
+    /// It sets up the session before any request: a TLS handshake.
     pub session: bool,
-    /// What it does to the protocol's own flow control.
+    /// Its effect on the protocol's own flow control.
     pub credit: Option<Credit>,
 }
 
 impl Mark {
-    /// Whether it is none of a question and its answer, one after the other.
+    /// Whether it is not part of a request or of its answer.
     pub(crate) fn stands_alone(&self) -> bool {
         let alone =
             [Role::Subscribes, Role::Defers, Role::Tells, Role::Greets, Role::Neither].contains(&self.role);
         alone && !self.by_peer
     }
 
-    /// Whether its own end asks.
+    /// Whether its own end makes a request.
     pub(crate) fn asks(&self) -> bool {
         self.role == Role::Asks && !self.by_peer
     }
 
-    /// Whether an exchange of its own begins with it, where several are under way.
+    /// Whether it begins an exchange of its own, when several are under way.
     pub(crate) fn begins_exchange(&self) -> bool {
         self.first && matches!(self.role, Role::Asks | Role::Subscribes | Role::Tells)
     }
 
-    /// Nothing will be known.
+    /// Nothing of the connection's messages will be known.
     pub(crate) const fn unread(seq: Seq) -> Self {
         Self { role: Role::Unread, ..Self::lost(seq) }
     }
 
-    /// From here on nothing is known.
+    /// Nothing is known from here on.
     pub(crate) const fn lost(seq: Seq) -> Self {
         let (end, id) = (None, None);
         Self {
@@ -72,11 +73,11 @@ impl Mark {
 /// The protocol's own flow control, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credit {
-    /// It takes so many.
+    /// Uses this much.
     Uses(u32),
-    /// It gives the other end so many more.
+    /// Grants the other end this much more.
     Grants(u32),
-    /// Streams of the other end begin with so many.
+    /// Streams of the other end start with this much.
     Initial(u32),
 }
 
@@ -93,16 +94,18 @@ pub enum Role {
     Defers,
     /// Nobody asked for it and nobody answers it: a notification, a one-way call.
     Tells,
-    /// It says who speaks, and the other end does the same before either goes on.
+    /// It introduces its sender, and the other end does the same before either continues.
     Greets,
-    /// It serves the protocol alone: pings, settings, windows.
+    /// It serves only the protocol: pings, settings, windows.
     Neither,
-    /// Not captured from here on, up to the next mark: the rest of the message with this identifier, and whatever else.
+    /// Not captured from here on, up to the next mark: the rest of the message with this
+    /// identifier, and anything else.
     Cut,
-    /// From here on messages are whole frames of either side, which do not say who asks (WebSocket).
+    /// From here on messages are whole frames of either side, which do not tell who asks
+    /// (WebSocket).
     Framed,
-    /// From here on nothing is known of this connection's messages.
+    /// Nothing is known of this connection's messages from here on.
     Lost,
-    /// No bytes of this connection's messages were captured, only how many they are.
+    /// Of this connection's messages no bytes were captured, only their lengths.
     Unread,
 }

@@ -1,5 +1,5 @@
-//! What can be said: the causes, who can change them, and the report in which they stand? Everything here is names and numbers of
-//! the output; nothing is decided.
+//! What can be said: the causes, who can change them, and the report that contains them? Names and
+//! numbers of the output only; nothing is decided here.
 
 pub mod cause;
 pub(crate) mod form;

@@ -1,26 +1,27 @@
-//! How did a connection begin? What its sequence numbers count from, and how its windows are scaled: by its own packets, or by
-//! those in front of them, which were not analysed.
+//! How did a connection begin? What its sequence numbers count from and how its windows are scaled,
+//! by its own packets or by earlier ones that were not analysed.
 
 use tcpwhy_wire::{Flags, Segment, Seq};
 
-/// The beginning of a connection, client and server.
+/// The beginning of a connection, for client and server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Opening {
-    /// What relative sequence numbers count from; a SYN has 0, and without one the first packet 1.
+    /// What relative sequence numbers count from: a SYN is 0; without one the first packet is 1.
     pub counts_from: [Option<Seq>; 2],
-    /// A SYN is among what it was learnt from.
+    /// A SYN was among the packets that this comes from.
     pub has_syn: bool,
-    /// By how much windows are scaled, where the handshake says it.
+    /// The window scales, if the handshake gives them.
     pub scales: [Option<u8>; 2],
 }
 
 impl Opening {
-    /// Learns from a segment of client or server (0, 1). What its own number counts from, and what it acknowledges.
+    /// Takes a segment of client or server (0, 1). Returns what its sequence number and its
+    /// acknowledgement number count from.
     pub fn on_segment(&mut self, segment: &Segment, from: usize) -> (Seq, Option<Seq>) {
         self.on_numbers([segment.seq, segment.ack], segment.flags, from)
     }
 
-    /// The same of its sequence and acknowledgement number.
+    /// The same from the sequence and acknowledgement numbers.
     pub(crate) fn on_numbers(
         &mut self,
         [seq, ack]: [Seq; 2],

@@ -1,4 +1,4 @@
-//! What the analysis says: the model behind every output form.
+//! What does the analysis say? The model behind every output form.
 //!
 //! Field names and units are those of the JSON document (`tcpwhy.report/1`).
 
@@ -21,7 +21,8 @@ pub struct Report {
     pub segments: u64,
     /// Time over all setups, exchanges and one-way messages. The lines of `bill` sum to it exactly.
     pub elapsed: Duration,
-    /// The same by the clock: each moment of a connection once, however many waited in it.
+    /// The same by the clock: each moment of a connection counts once, however many messages waited
+    /// in it.
     pub by_clock: Duration,
     /// Setups, exchanges, one-way messages and subscriptions billed.
     pub setups: u64,
@@ -41,20 +42,23 @@ pub struct Report {
     pub omitted: Omitted,
     /// How often the lists were thinned, see [`crate::Listing::Thinned`].
     pub thinned: u32,
-    /// Of thinned lists, how many hosts ask each server that has a finding, whether their connections are listed or not.
+    /// For thinned lists: how many hosts use each server that has a finding, whether their
+    /// connections are listed or not.
     pub clients: BTreeMap<Endpoint, u64>,
-    /// Things seen in the capture that limit what can be said, with how often: "capture dropped packets", ...
+    /// Things seen in the capture that limit what can be said, with how often: "capture dropped
+    /// packets", ...
     pub notes: Vec<Note>,
 }
 
 impl Report {
-    /// The connection with this number, where it is listed.
+    /// The connection with this number, if it is listed.
     pub fn connection(&self, id: u64) -> Option<&Connection> {
         let at = self.connections.binary_search_by_key(&id, |connection| connection.id).ok()?;
         self.connections.get(at)
     }
 
-    /// The connection that begins with this packet, where it is listed: numbers are in the order of these.
+    /// The connection that begins with this packet, if it is listed: connections are numbered in
+    /// this order.
     pub fn connection_from(&self, first_packet: u64) -> Option<&Connection> {
         let first = |connection: &Connection| connection.packet_range[0];
         let at = self.connections.binary_search_by_key(&first_packet, first).ok()?;
@@ -89,9 +93,9 @@ pub struct TotalLine {
     pub cause: Cause,
     /// Who could change it.
     pub side: Side,
-    /// How long in all.
+    /// Total time.
     pub ns: Duration,
-    /// On how many setups, exchanges and one-way messages.
+    /// The number of setups, exchanges and one-way messages with this cause.
     pub hits: u64,
 }
 
@@ -100,13 +104,13 @@ pub struct TotalLine {
 pub enum Servers {
     /// Those of one server.
     One(Endpoint),
-    /// Those of so many servers, none of which takes a twentieth of the time. Above [`Self::COUNTED`] they are not counted, and
-    /// it is one more than that.
+    /// Those of this many servers, none of which takes a twentieth of the time. Beyond
+    /// [`Self::COUNTED`] they are not counted, and this is `COUNTED` plus one.
     Several(u64),
 }
 
 impl Servers {
-    /// More servers are not told apart all the time.
+    /// Servers are counted individually up to this number.
     pub const COUNTED: u64 = SERVERS_MAX as u64;
 }
 
@@ -127,13 +131,14 @@ pub struct Finding {
     pub cause: Cause,
     /// Who could change it.
     pub side: Side,
-    /// The server's address and port, which names the service; or that these are several.
+    /// The server's address and port, which names the service; or the fact that there are several.
     pub servers: Servers,
-    /// Setups, exchanges or one-way messages (whichever kind the cause was found in) that have the cause.
+    /// Setups, exchanges or one-way messages (whichever kind the cause was found in) that have the
+    /// cause.
     pub hits: u64,
-    /// Of how many of those kinds there.
+    /// The number of that kind in all.
     pub of: u64,
-    /// How long in all.
+    /// Total time.
     pub ns: Duration,
     /// Median over the hits.
     pub p50: Duration,
@@ -141,13 +146,14 @@ pub struct Finding {
     pub p99: Duration,
     /// The longest.
     pub max: Duration,
-    /// The slow ones among the hits, where most of the time is theirs and the median says nothing of them.
+    /// The slow ones among the hits, if most of the time is theirs and the median says nothing
+    /// about them.
     pub slow: Option<SlowHits>,
-    /// What the exchanges without a hit took on average, where there are any.
+    /// The average time of the exchanges without a hit, if there are any.
     pub without: Option<Duration>,
     /// Confidence of most of the time.
     pub confidence: Confidence,
-    /// Packet numbers that show it: of the most expensive hit and of the first ones.
+    /// Packet numbers that show it: those of the most expensive hit and of the first ones.
     pub evidence: Vec<u64>,
     /// Connection and exchange number of the most expensive hit, for drilling down.
     pub worst: (u64, u64),
@@ -155,10 +161,10 @@ pub struct Finding {
     pub detail: Detail,
 }
 
-/// Some hits of a finding take several times as long as the median, and most of the time.
+/// The hits of a finding that take several times as long as the median, and most of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowHits {
-    /// How many they are.
+    /// How many there are.
     pub hits: u64,
     /// Their median.
     pub p50: Duration,
@@ -171,15 +177,15 @@ pub struct SlowHits {
 pub struct Connection {
     /// Number in order of first packet, from 1.
     pub id: u64,
-    /// Who sent the SYN, or the stated guess.
+    /// The sender of the SYN, or the stated guess.
     pub client: Endpoint,
     /// The other end.
     pub server: Endpoint,
-    /// Client and server are a guess: the capture starts later than the handshake.
+    /// Client and server are a guess: the capture starts after the handshake.
     pub assumed: bool,
     /// Where along the path the capture was taken.
     pub vantage: Vantage,
-    /// The smallest round trip seen; `None` where nothing shows it.
+    /// The smallest round trip seen; `None` if nothing shows it.
     pub rtt_min: Option<Duration>,
     /// MSS announced by client and server, bytes.
     pub mss: [Option<u16>; 2],
@@ -193,30 +199,31 @@ pub struct Connection {
     pub span: [Instant; 2],
     /// Setups, exchanges and one-way messages billed, listed or not.
     pub billed: u64,
-    /// Their time by the clock: each moment once, whoever waited in it.
+    /// Their time by the clock: each moment counts once, however many messages waited in it.
     pub by_clock: Duration,
     /// The connection's bill, largest first.
     pub bill: Vec<TotalLine>,
     /// Setups, exchanges and one-way messages in order of time, as far as the detail limit allows.
     pub exchanges: Vec<Exchange>,
-    /// The packet ladder, where it was asked for.
+    /// The packet ladder, if requested.
     pub ladder: Vec<Rung>,
-    /// The same in little room, where those of all connections are kept.
+    /// The same in compact form, if those of all connections are kept.
     pub steps: Option<Box<Steps>>,
-    /// Packets behind those of the ladder, for which there was no room.
+    /// Packets after those of the ladder, for which there was no room.
     pub ladder_omitted: u64,
     /// What the ladder's numbers count from.
     pub opening: Opening,
 }
 
 impl Connection {
-    /// What its bill comes to.
+    /// The sum of its bill.
     pub fn cost(&self) -> Duration {
         self.bill.iter().map(|line| line.ns).sum()
     }
 
-    /// Has the ladder count and scale as Wireshark does in the whole file, of which earlier packets were seen. No bill changes: what
-    /// was not analysed says nothing of the waits that were.
+    /// Makes the ladder count and scale as Wireshark does for the whole file, whose earlier packets
+    /// are summed up in `earlier`. No bill changes: packets that were not analysed say nothing of
+    /// the waits.
     pub fn open_with(&mut self, earlier: &Opening) {
         let here = self.opening.counts_from;
         let by = [0, 1].map(|side| {
@@ -243,7 +250,7 @@ pub enum Vantage {
     Server,
     /// Between them.
     Middle,
-    /// Nothing shows it (no handshake, or both ends on one host).
+    /// Unknown (no handshake, or both ends on one host).
     #[default]
     Unknown,
 }
@@ -263,21 +270,23 @@ impl Vantage {
 /// A setup, an exchange or a one-way message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Number within the connection, from 0 (the setup, where the capture has it).
+    /// Number within the connection, from 0 (the setup, if the capture has it).
     pub n: u64,
-    /// Which of the four.
+    /// Which of the four kinds.
     pub kind: Kind,
-    /// Who spoke first: mostly the client. A server may ask as well, and may send what nobody asked for.
+    /// Which end spoke first: mostly the client. A server may make requests as well, and may send
+    /// what nobody asked for.
     pub initiator: Side,
-    /// How it is known that the reply answers the request; `None` where there is no reply to a request.
+    /// How it is known that the reply answers the request; `None` if there is no reply to a
+    /// request.
     pub by: Option<Pairing>,
     /// Capture time of the first byte.
     pub start: Instant,
     /// From the request's first byte to the reply's last. The lines of `bill` sum to it exactly.
     pub elapsed: Duration,
-    /// How long a subscription waited for news, which nobody minds; in no bill.
+    /// How long a subscription waited for news, which nobody minds; not billed.
     pub awaited: Duration,
-    /// The client's own pause before it; in no bill.
+    /// The client's own pause before it; not billed.
     pub client_idle: Duration,
     /// Payload of the request.
     pub request_bytes: u64,
@@ -285,7 +294,7 @@ pub struct Exchange {
     pub reply_bytes: u64,
     /// First and last packet number.
     pub packets: [u64; 2],
-    /// What was asked, in the protocol's words: only where somebody has filled it in.
+    /// The request in the protocol's words, if it has been filled in.
     pub request: Option<Box<str>>,
     /// The bill, largest first.
     pub bill: Vec<Line>,
@@ -296,11 +305,11 @@ pub struct Exchange {
 pub enum Pairing {
     /// Both carry the same identifier.
     Identifier,
-    /// The protocol answers in the order of the questions.
+    /// The protocol answers in the order of the requests.
     Order,
-    /// Nothing else was asked.
+    /// No other request was open.
     OnlyOpen,
-    /// What answers what cannot be told; nothing that rests on it is more than likely.
+    /// Which message answers which is unknown; anything based on it is at most likely.
     Guess,
 }
 
@@ -316,7 +325,7 @@ impl Pairing {
     }
 }
 
-/// What kind of thing is billed.
+/// What is billed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The handshake of a connection.
@@ -351,9 +360,9 @@ pub struct Line {
     pub cause: Cause,
     /// Who could change it.
     pub side: Side,
-    /// How long.
+    /// Time spent.
     pub ns: Duration,
-    /// How sure.
+    /// The confidence that nine tenths of the time reach.
     pub confidence: Confidence,
     /// Packet numbers that show it.
     pub evidence: Vec<u64>,
@@ -361,16 +370,16 @@ pub struct Line {
     pub detail: Detail,
 }
 
-/// How sure a line is.
+/// How certain a charge or a line is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Confidence {
-    /// Fits, and something else fits as well.
+    /// It fits, and something else fits as well.
     #[default]
     Possible,
     /// The usual reading of these packets.
     Likely,
-    /// The packets leave no other reading.
+    /// The packets allow no other reading.
     Certain,
 }
 
@@ -385,12 +394,12 @@ impl Confidence {
     }
 }
 
-/// What was measured about a line. Each cause fills the fields that it knows; JSON leaves out the rest.
+/// What was measured about a line. Each cause fills the fields that it knows; JSON omits the rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
     /// Bytes that waited (Nagle, cork).
     pub held_bytes: Option<u32>,
-    /// By how much the peer held back its acknowledgement, the longest.
+    /// The longest delay of the peer's acknowledgement.
     pub ack_delay: Option<Duration>,
     /// The window that was used up, bytes.
     pub window_bytes: Option<u64>,
@@ -398,13 +407,13 @@ pub struct Detail {
     pub flight_bytes: Option<u64>,
     /// Waits of this kind in the exchange.
     pub waits: Option<u32>,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: Option<u32>,
-    /// The timer that the wait agrees with (RTO, cork).
+    /// The timer that matches the wait (RTO, cork).
     pub timer: Option<Duration>,
     /// Estimated rate of the bottleneck, bits per second.
     pub rate_bps: Option<u64>,
-    /// Of a finding: the smallest round trip of the connection that has its most expensive hit.
+    /// For a finding: the smallest round trip of the connection that has its most expensive hit.
     pub round: Option<Duration>,
     /// The cause's own sub-form.
     pub form: Option<Form>,

@@ -1,10 +1,11 @@
-//! What does a packet look like on the ladder? It is kept in little room: of a short capture there is a rung for each packet.
+//! How is a packet shown on the ladder? In compact form: a short capture has a rung for each
+//! packet.
 
 use tcpwhy_wire::{Duration, Flags, Instant};
 
 use crate::words::cause::{Cause, Side};
 
-/// What is not there.
+/// Stands for an absent number.
 pub(crate) const NONE: u64 = u64::MAX;
 
 /// One segment on the packet ladder.
@@ -22,20 +23,21 @@ pub struct Rung {
     pub(super) released_by: u64,
     /// What the time before it was billed to.
     pub billed: Billed,
-    /// The sequence number relative to the direction's first, as Wireshark and tcpdump count it: a SYN has 0.
+    /// The sequence number relative to the direction's first, as Wireshark and tcpdump count it: a
+    /// SYN is 0.
     pub seq: u32,
     pub(super) ack: u32,
     /// Payload bytes.
     pub len: u32,
-    /// The window in bytes, scaled where the scale is known, and else by what its use shows.
+    /// The window in bytes: scaled if the scale is known, otherwise estimated from its use.
     pub window: u32,
-    /// The window as it stands in the packet.
+    /// The window field of the packet.
     pub window_field: u16,
-    /// The scale of the window, where the handshake says it; no SYN's window is scaled.
+    /// The window scale, if the handshake gives it; no SYN's window is scaled.
     pub window_scale: Option<u8>,
     /// Control bits.
     pub flags: Flags,
-    /// Who sent it.
+    /// Which end sent it.
     pub from: Side,
     pub(super) trigger: Kind,
 }
@@ -47,11 +49,11 @@ pub enum Trigger {
     Write,
     /// The peer's packet with this number arrived: an acknowledgement that opened a window, or a request.
     Packet(u64),
-    /// A timer ran out.
+    /// A timer expired.
     Timer,
     /// It follows the segment before it in the same burst.
     Burst,
-    /// A pure acknowledgement or control segment: nothing waited for it to leave.
+    /// A pure acknowledgement or control segment: nothing had to release it.
     Control,
 }
 
@@ -66,7 +68,7 @@ pub(super) enum Kind {
 }
 
 impl Rung {
-    /// A packet that nothing waited for, which belongs to no exchange, with nothing in it.
+    /// An empty packet that nothing waited for and that belongs to no exchange.
     #[inline]
     pub const fn new(packet: u64, at: Instant, from: Side, flags: Flags) -> Self {
         Self {
@@ -90,21 +92,21 @@ impl Rung {
         }
     }
 
-    /// It acknowledges up to this offset in the other direction, by this relative number.
+    /// Sets what it acknowledges: an offset in the other direction, and its relative number.
     #[inline]
     #[must_use]
     pub fn acknowledging(self, ack_offset: u64, ack: u32) -> Self {
         Self { ack_offset, ack, ..self }
     }
 
-    /// It belongs to an exchange, or to none.
+    /// Sets the exchange it belongs to, if any.
     #[inline]
     #[must_use]
     pub fn of_exchange(self, exchange: Option<u64>) -> Self {
         Self { exchange: exchange.unwrap_or(NONE), ..self }
     }
 
-    /// What allowed it to leave.
+    /// Sets what allowed it to leave.
     #[inline]
     #[must_use]
     pub fn left_by(self, trigger: Trigger) -> Self {
@@ -118,7 +120,7 @@ impl Rung {
         Self { released_by, trigger, ..self }
     }
 
-    /// What it waited for, and since which packet.
+    /// Sets what it waited for, and since which packet.
     #[inline]
     #[must_use]
     pub fn having_waited(self, billed: Billed, since: Option<u64>) -> Self {
@@ -136,20 +138,20 @@ impl Rung {
         self.ack_offset().map(|_| self.ack)
     }
 
-    /// Has its numbers count from elsewhere.
+    /// Moves the origin of its numbers.
     pub(crate) fn shift(&mut self, seq: u32, ack: u32) {
         self.seq = self.seq.wrapping_add(seq);
         self.ack = self.ack.wrapping_add(ack);
     }
 
-    /// The exchange it belongs to, where it belongs to one.
+    /// The exchange it belongs to, if any.
     #[inline]
     pub fn exchange(&self) -> Option<u64> {
         known(self.exchange)
     }
 
-    /// The packet with which the time began that was billed; `None` where nothing was, or it began before the capture saw anything
-    /// of it.
+    /// The packet at the start of the time that was billed; `None` if no time was billed, or if it
+    /// started before the capture saw anything of it.
     pub fn since(&self) -> Option<u64> {
         known(self.since)
     }
@@ -172,13 +174,14 @@ fn known(number: u64) -> Option<u64> {
     Some(number).filter(|&number| number != NONE)
 }
 
-/// Times by cause: nearly always one or two, of less than four seconds each, which take no memory of their own.
+/// Times by cause: nearly always one or two of less than four seconds each, stored without an
+/// allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Billed(pub(super) Kept);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
-    /// The first `count` of them count.
+    /// The first `count` entries are valid.
     Few { ns: [u32; 2], causes: [Cause; 2], count: u8 },
     #[expect(clippy::box_collection, reason = "a word instead of three in every rung")]
     Any(Box<Vec<(Cause, Duration)>>),
@@ -194,7 +197,7 @@ impl Billed {
     /// There was no wait.
     pub const NOTHING: Self = Self(Kept::Few { ns: [0; 2], causes: [Cause::Unexplained; 2], count: 0 });
 
-    /// One more.
+    /// Adds one time.
     #[inline]
     pub fn push(&mut self, cause: Cause, span: Duration) {
         if let Kept::Few { ns, causes, count } = &mut self.0
@@ -214,7 +217,7 @@ impl Billed {
         self.0 = Kept::Any(Box::new(all));
     }
 
-    /// All of them, in their order.
+    /// All of them, in order.
     #[inline]
     pub fn lines(&self) -> impl Iterator<Item = (Cause, Duration)> {
         let (few, any) = match &self.0 {

@@ -1,35 +1,36 @@
-//! How are ladders kept of a hundred thousand packets, most of which nobody will look at?
+//! How are the ladders of a hundred thousand packets kept, most of which nobody will look at?
 //!
-//! A segment of a burst and a bare acknowledgement go on from the packet before them of the same end. What is left to say takes a seventh of
-//! the room, and memory that is touched for the first time costs more than to say it.
+//! A segment of a burst and a pure acknowledgement continue from the packet before them of the same
+//! end. The difference takes a seventh of the space, and computing it costs less than touching new
+//! memory.
 
 use tcpwhy_wire::{Duration, Flags, Instant};
 
 use crate::words::cause::{Cause, Side};
 use crate::words::rung::{Billed, Kept, Kind, NONE, Rung};
 
-/// The rungs of a ladder, in little room.
+/// The rungs of a ladder, in compact form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
-    /// In pieces, which stay where they are: all but the last are full.
+    /// In chunks, which never move: all but the last are full.
     pieces: Vec<Vec<Step>>,
-    /// Those that do not go on from the one before.
+    /// Rungs that do not continue from the one before.
     whole: Vec<Rung>,
-    /// Where the last one of client and server lies.
+    /// The last packet of client and server.
     last: [Option<Place>; 2],
 }
 
-/// Where a packet lies, and what the next one of its end goes on from.
+/// The state that the next packet of the same end continues from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub packet: u64,
     pub at: Instant,
     pub exchange: Option<u64>,
-    /// Offset and relative number of its first byte, ...
+    /// Offset and relative sequence number of its first byte.
     pub offset: u64,
     pub seq: u32,
     pub len: u32,
-    /// ... and of what it acknowledges; 0 where it acknowledges nothing.
+    /// Offset and relative number of what it acknowledges; 0 if nothing.
     pub ack_offset: Option<u64>,
     pub ack: u32,
     pub window: u32,
@@ -37,48 +38,48 @@ pub(crate) struct Place {
     pub window_scale: Option<u8>,
 }
 
-/// A packet that nothing let leave but its turn in a burst, or an acknowledgement: what a rung has of it.
+/// A packet released only by its turn in a burst, or a pure acknowledgement: its part of a rung.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Next {
     pub place: Place,
     pub from: Side,
     pub flags: Flags,
-    /// What of the time was billed to bandwidth, in so many lines, and since which packet.
+    /// The time billed to bandwidth, in `lines` lines, and since which packet.
     pub billed: [u32; 2],
     pub lines: u8,
     pub since: u64,
 }
 
-/// What a packet adds to the one before it of the same end.
+/// The difference between a packet and the one before it of the same end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
     ns: u32,
-    /// Payload bytes; of a packet without any those that it acknowledges.
+    /// Payload bytes; for a packet without payload, the bytes it acknowledges.
     amount: u32,
-    /// What of the time the first of two lines was billed. The last line has what is left of it.
+    /// The first of two billed times; the last one is the remainder.
     first: u32,
     window: u16,
-    /// By so many its number is higher; 0 where the packet is kept whole.
+    /// The difference of the packet numbers; 0 if the packet is kept as a whole rung.
     packets: u8,
-    /// `SERVER`, `PSH`, `BARE`, and `LINE` for each line.
+    /// `SERVER`, `PSH`, `BARE`, and `LINE` once per line.
     marks: u8,
 }
 
 const SERVER: u8 = 1;
 const PSH: u8 = 2;
 const BARE: u8 = 4;
-/// As often as there are lines.
+/// Counts the lines.
 const LINE: u8 = 8;
 
-/// A short connection takes little, and a piece of a long one about a page of memory.
+/// A short connection takes little memory, and a chunk of a long one about a page.
 const FIRST_LEN: usize = 12;
 const PIECE_LEN: usize = 4_080 / size_of::<Step>();
 
-/// What a packet takes at most.
+/// The most memory that a packet takes.
 pub(crate) const STEP: usize = size_of::<Step>() + size_of::<Rung>();
 
 impl Steps {
-    /// One more. It stands out of the way of packets that have no ladder.
+    /// Adds one packet. Out of line: most packets have no ladder.
     #[cold]
     #[inline(never)]
     pub(crate) fn push(&mut self, rung: Rung) {
@@ -98,8 +99,8 @@ impl Steps {
         self.add(step);
     }
 
-    /// The same of the next packet without its rung, in two thirds of the time. Returns whether it could: where more is to be said of it, it
-    /// is a rung.
+    /// The same for a packet without its rung, in two thirds of the time. Returns false if it does
+    /// not fit and has to be pushed as a rung.
     #[inline]
     pub(crate) fn go_on(&mut self, next: &Next) -> bool {
         let Some(last) = &mut self.last[place(next.from)] else { return false };
@@ -139,7 +140,7 @@ impl Steps {
         })
     }
 
-    /// Writes them into `rungs`, in place of what is there.
+    /// Writes all rungs into `rungs`, replacing its contents.
     pub fn unpack(&self, rungs: &mut Vec<Rung>) {
         rungs.clear();
         rungs.reserve(self.pieces.iter().map(Vec::len).sum());
@@ -162,7 +163,7 @@ fn place(side: Side) -> usize {
 }
 
 impl Step {
-    /// Of a packet that is kept whole.
+    /// For a packet that is kept as a whole rung.
     fn whole(rung: &Rung) -> Self {
         Self { ns: 0, amount: 0, first: 0, window: 0, packets: 0, marks: place(rung.from) as u8 }
     }
@@ -171,7 +172,7 @@ impl Step {
         usize::from(self.marks & SERVER)
     }
 
-    /// With payload it is one of a burst, and without an acknowledgement.
+    /// A pure acknowledgement; a packet with payload is one of a burst.
     fn is_bare(&self) -> bool {
         self.marks & BARE != 0
     }
@@ -180,7 +181,7 @@ impl Step {
         if self.is_bare() { Kind::Control } else { Kind::Burst }
     }
 
-    /// What the time went to, all of it to bandwidth.
+    /// The times billed, all to bandwidth.
     fn billed(&self) -> Billed {
         let left = self.ns - self.first;
         let (lines, count) = match self.marks / LINE {
@@ -217,7 +218,7 @@ impl Step {
     }
 }
 
-/// The window that a field says behind one with this scale, this many bytes and this field.
+/// The window for this field, after a packet with this scale, window in bytes and field.
 #[inline]
 fn window_behind(field: u16, (scale, bytes, before): (Option<u8>, u32, u16)) -> u32 {
     match scale {
@@ -246,7 +247,7 @@ impl Place {
 }
 
 impl Next {
-    /// What a rung has of it; nothing where it has more.
+    /// A rung's data in this form; nothing if it does not fit.
     fn of(rung: &Rung) -> Option<Self> {
         let Kept::Few { ns: billed, causes, count: lines } = rung.billed.0 else { return None };
         let is_plain = rung.released_by == NONE
@@ -261,7 +262,7 @@ impl Next {
         })
     }
 
-    /// What it adds to the last one; nothing where more is to be said of it.
+    /// The difference to the last packet; nothing if it does not fit.
     #[inline]
     fn step(&self, last: &Place) -> Option<Step> {
         let Self { place, from, flags, billed, lines, since } = self;
@@ -299,7 +300,7 @@ mod tests {
     use super::*;
     use crate::words::rung::Trigger;
 
-    /// Packets of an upload, with something to be said of some of them.
+    /// Packets of an upload, some of which need a whole rung.
     fn ladder() -> Vec<Rung> {
         let (mut rungs, mut sent) = (Vec::new(), 0_u64);
         for i in 0..300_u64 {
@@ -313,7 +314,7 @@ mod tests {
             (rung.window_field, rung.window_scale, rung.window) = (500 + (i / 50) as u16, Some(7), 0);
             rung.window = u32::from(rung.window_field) << if i == 150 { 6 } else { 7 };
             let cause = if i % 7 == 0 { Cause::Queueing } else { Cause::Bandwidth };
-            // One line or two take all of the time since the packet before.
+            // One line or two cover all of the time since the packet before.
             let gap = if i % 3 == 0 { 24_600 } else { 12_300 };
             let spans = [if i % 4 == 1 { gap } else { 5 }, gap - 5, 7];
             let line = |line: u64| (cause, Duration::from_nanos(spans[line as usize]));

@@ -5,7 +5,7 @@ use tcpwhy_wire::{Duration, Instant};
 use super::Open;
 
 impl Open {
-    /// It proves to have begun so much before its first segment passed.
+    /// It proves to have begun this much before its first segment passed.
     pub(crate) fn begin_earlier(&mut self, at: Instant, ns: Duration) {
         debug_assert!(ns >= Duration::ZERO, "it would begin later than it is billed for");
         self.start = at - ns;
@@ -13,7 +13,7 @@ impl Open {
         self.client_idle = (self.client_idle - ns).at_least_zero();
     }
 
-    /// The same by so much more.
+    /// The same, by this much more.
     pub(crate) fn begins_earlier(&mut self, ns: Duration) {
         debug_assert!(ns >= Duration::ZERO, "it would begin later than it is billed for");
         self.start = self.start - ns;
@@ -21,7 +21,7 @@ impl Open {
         self.client_idle = (self.client_idle - ns).at_least_zero();
     }
 
-    /// It began with its only segment after all, and nothing was spent before that.
+    /// It began with its only segment after all, and nothing was spent before.
     #[cold]
     pub(crate) fn begins_with(&mut self, at: Instant) {
         self.client_idle += at - self.start;
@@ -29,7 +29,7 @@ impl Open {
         self.request.forget();
     }
 
-    /// Nothing refutes any more that its first segment had waited on its way.
+    /// Nothing can refute any more that its first segment was delayed.
     #[inline]
     pub(crate) fn charge_late(&mut self) {
         if let Some(late) = self.late.take() {

@@ -1,4 +1,4 @@
-//! What is a part of the exchange under way, and what turns out to be none?
+//! Which segments belong to the exchange under way, and which turn out not to?
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
@@ -37,7 +37,8 @@ impl Open {
         }
     }
 
-    /// The reply's path starts after `split`: where the request's ends, or `from_beginning` where that began.
+    /// The reply's path starts after `split`: at the end of the request's, or at its beginning if
+    /// `from_beginning`.
     pub(crate) fn begin_reply(&mut self, split: &Split, last: LastData, from_beginning: bool) {
         self.join_pieces();
         if from_beginning {
@@ -47,7 +48,7 @@ impl Open {
         }
     }
 
-    /// The reply was none.
+    /// What looked like the reply was not.
     pub(crate) fn drop_reply(&mut self) {
         self.reply.clear();
         self.reply_first = None;
@@ -55,7 +56,8 @@ impl Open {
         self.packets[1] = self.request.last.map_or(self.packets[0], |last| last.packet);
     }
 
-    /// One part of it had ended with `last`, in `packet`, when it had cost this: the bytes since then are none of it.
+    /// One part had ended with `last`, in `packet`, at this cost: the bytes since then do not
+    /// belong to it.
     pub(crate) fn end_before(
         &mut self,
         replies: bool,
@@ -78,7 +80,7 @@ impl Open {
         self.packets[1] = packet;
     }
 
-    /// Sets aside what the request has cost so far; the next piece begins with `segment` after `silence`.
+    /// Sets aside the request's cost so far; the next piece begins with `segment` after `silence`.
     pub(crate) fn set_piece_aside(&mut self, silence: &Split, segment: &Segment) {
         let (Some(last), Some(end)) = (self.request.last, self.request_end) else { return };
         let (start, first, bytes) = self.piece;
@@ -102,8 +104,8 @@ impl Open {
         self.piece = (segment.at, segment.packet, 0);
     }
 
-    /// An answer came that acknowledges its pieces up to the one that ends at `until`, and nothing of what came behind a pause: that is
-    /// exchange `n`.
+    /// An answer acknowledges its pieces up to the one at `until`, and nothing after the next
+    /// pause: the rest is exchange `n`.
     pub(crate) fn part_at(&mut self, until: usize, n: u64) {
         let mut behind = self.pieces.split_off(until);
         let mut piece = behind.remove(0);

@@ -1,4 +1,4 @@
-//! What is known of copies that were for nothing?
+//! What is known of unnecessary retransmissions?
 
 use tcpwhy_wire::{Instant, SackBlock, Segment, Seq};
 
@@ -8,28 +8,30 @@ use crate::bill::spare::{Copies, Spare};
 use crate::words::report::Confidence;
 
 impl Path {
-    /// What it has sent again.
+    /// Its retransmissions.
     pub(crate) fn copies(&self) -> Option<&Copies> {
         self.aside.as_ref().map(|aside| &aside.copies)
     }
 
-    /// Whether a D-SACK names a part alone of copies that do not count yet: the rest of what they brought was missing.
+    /// Whether a D-SACK covers only a part of retransmissions that do not count yet: the rest of
+    /// their bytes was missing.
     pub(crate) fn is_told_in_part(&self, block: SackBlock, mss: u32) -> bool {
         self.aside.as_ref().is_some_and(|aside| aside.copies.are_told_in_part(block, mss))
     }
 
-    /// The receiver says, of what had left `by` then, that it had these bytes before (a D-SACK): what was charged for copies that this shows to
-    /// have been for nothing.
+    /// The receiver reports, of what had left `by` then, that it had these bytes before (a D-SACK).
+    /// Returns the charges for retransmissions thereby shown to be unnecessary.
     pub(crate) fn told_spare(&mut self, block: SackBlock, by: Instant) -> Option<Spare> {
         self.aside.as_mut()?.copies.told(block, by)
     }
 
-    /// When the last copy left that had left by `at`.
+    /// When the last retransmission left, of those that had left by `at`.
     pub(crate) fn last_copy_by(&self, at: Instant) -> Option<Instant> {
         self.aside.as_ref()?.copies.last_left_by(at)
     }
 
-    /// A copy of it stood on the path until `now`, and it has no answer yet: it may have stood as long.
+    /// A retransmission of it was delayed on the path until `now`, and it has no answer yet: the
+    /// original may have been delayed as long.
     pub(crate) fn stood_beside_copy(&mut self, now: Instant) {
         if let Some(aside) = self.aside.as_mut() {
             let likely = aside.acked_late.filter(|(_, sure)| *sure > Confidence::Possible);
@@ -37,13 +39,13 @@ impl Path {
         }
     }
 
-    /// Whether this packet sent again what had left before.
+    /// Whether this packet was a retransmission.
     pub(crate) fn is_copy(&self, packet: u64) -> bool {
         self.aside.as_ref().is_some_and(|aside| aside.copies.have(packet))
     }
 
-    /// What was charged for the only copy that does not count yet, if it left behind `since` and `ack` is beyond it: nothing waited for
-    /// its timer.
+    /// The charge for the only retransmission that does not count yet, if it left after `since` and
+    /// `ack` is beyond it: nothing waited for its timer.
     pub(crate) fn last_spare(&mut self, since: Instant, ack: Seq) -> Option<Spare> {
         let aside = self.aside.as_mut()?;
         let spare = aside.copies.last(since, ack)?;
@@ -51,8 +53,9 @@ impl Path {
         Some(spare)
     }
 
-    /// What was charged for copies that do not count yet and go on beyond `ack`, which was late: the first ones had arrived, and none of these. All
-    /// until then the path took.
+    /// The charges for retransmissions that do not count yet and continue beyond `ack`, which was
+    /// late: the first transmissions had arrived, and none of these. The path took all the time
+    /// until then.
     pub(crate) fn spare_around(&mut self, ack: &Segment, mss: u32) -> Option<Spare> {
         let aside = self.aside.as_mut()?;
         let (spare, is_all) = aside.copies.around(ack.ack, mss)?;
@@ -63,7 +66,8 @@ impl Path {
         Some(spare)
     }
 
-    /// Until when the path held what it has sent first, or what acknowledged that, whatever was sent again.
+    /// Until when the path held the first transmission, or its acknowledgement, whatever was
+    /// retransmitted.
     pub(crate) fn on_its_way_until(&self) -> Option<(Instant, Confidence)> {
         self.aside.as_ref()?.acked_late.filter(|(at, _)| *at > Instant::MIN)
     }
@@ -88,21 +92,22 @@ impl Path {
         self.aside.as_mut()?.copies.only()
     }
 
-    /// What it had sent again had arrived, and is acknowledged late. Where that is `until` then known to have stood, the path held the rest as well.
+    /// What was retransmitted had arrived, and its acknowledgement is late. If it is known to have
+    /// been delayed `until` then, the path held the rest as well.
     pub(crate) fn discard_late(&mut self, until: Option<Instant>) {
         if let Some(aside) = self.aside.as_mut().filter(|aside| aside.pending_last.is_some()) {
-            // Who answered is not known otherwise.
+            // Otherwise it is unknown which transmission was answered.
             aside.acked_late = Some((until.unwrap_or(Instant::MIN), Confidence::Possible));
         }
         self.discard();
     }
 
-    /// When the last copy left that does not count yet and had left by `at`.
+    /// When the last retransmission left that does not count yet, of those that had left by `at`.
     pub(crate) fn copied_by(&self, at: Instant) -> Option<Instant> {
         self.aside.as_ref()?.copies.left_by(at)
     }
 
-    /// Whether the path held what it has sent, or what acknowledged that.
+    /// Whether the path held data of this direction, or its acknowledgement.
     pub(crate) fn was_acked_late(&self) -> bool {
         self.aside.as_ref().is_some_and(|aside| aside.acked_late.is_some())
     }

@@ -1,4 +1,4 @@
-//! What does a usual segment change in the exchange under way?
+//! How does a usual segment change the exchange under way?
 
 use tcpwhy_wire::Duration;
 
@@ -18,7 +18,8 @@ fn charge_first(blocked: &mut Account, share: (Duration, Confidence), sender: Si
 }
 
 impl Path {
-    /// Whether something was sent again that may have repaired nothing, a timer ran, or Nagle seems to have held what was sent last.
+    /// Whether a retransmission may have repaired nothing, a timer ran, or Nagle seems to have held
+    /// the last segment.
     #[inline]
     pub(crate) fn has_pending(&self) -> bool {
         let last = self.last.as_ref().map(|last| last.packet);
@@ -53,7 +54,7 @@ impl Path {
         self.index += 1;
     }
 
-    /// Whether nothing was sent again that may have repaired nothing, and nothing acknowledged late that was.
+    /// Whether no retransmission may have repaired nothing, and none was acknowledged late.
     #[inline]
     fn is_certain(&self) -> bool {
         self.aside.as_ref().is_none_or(|aside| {
@@ -75,7 +76,7 @@ impl Path {
 }
 
 impl Open {
-    /// Whether this is the first segment of an answer to a request of which nothing is in doubt.
+    /// Whether this is the first segment of an answer to a request about which nothing is in doubt.
     #[inline]
     pub(crate) fn awaits_usual(&self, segment: &Packed) -> bool {
         self.reply_first.is_none()
@@ -87,7 +88,8 @@ impl Open {
             && self.reply.last.is_none()
     }
 
-    /// The reply's path starts where the request's is, behind a usual reply: [`Path::branch`] with nothing aside.
+    /// The reply's path starts at the end of the request's, after a usual reply: [`Path::branch`]
+    /// with nothing aside.
     #[inline]
     pub(crate) fn answer(&mut self, usual: UsualBill) {
         let account = self.request.settle();
@@ -100,7 +102,7 @@ impl Open {
         }
     }
 
-    /// The same behind one that something else may have delayed.
+    /// The same after a reply that something else may have delayed.
     pub(crate) fn answer_behind(&mut self, split: &Split) {
         self.reply.clear();
         self.reply.account.copy_from(self.request.settle());

@@ -1,4 +1,4 @@
-//! What becomes of a bill during which the capture's clock was set?
+//! How is a bill corrected if the capture's clock was set meanwhile?
 
 use tcpwhy_wire::Duration;
 
@@ -6,8 +6,8 @@ use crate::bill::account::Account;
 use crate::words::cause::{Cause, Side};
 
 impl Account {
-    /// So much of the longest waits is the capture's clock's. What else there is was judged by how long it seemed.
-    /// Returns how much could be taken.
+    /// Takes this much off the longest waits, as it was the capture clock's. The rest was judged by
+    /// wrong durations. Returns how much could be taken.
     pub(super) fn take_set(&mut self, ns: Duration) -> Duration {
         let mut left = ns;
         while let Some(line) = self.open().lines.iter_mut().max_by_key(|line| line.longest.min(line.ns))
@@ -27,7 +27,7 @@ impl Account {
         ns - left
     }
 
-    /// Takes back up to `ns` of what was charged to a cause at a side. Returns how much that was.
+    /// Takes back up to `ns` of the charges to a cause at a side. Returns how much.
     pub(super) fn take_back_at(&mut self, cause: Cause, side: Side, ns: Duration) -> Duration {
         let Some(place) = self.place_of(cause, side) else { return Duration::ZERO };
         let line = &mut self.open().lines[place];

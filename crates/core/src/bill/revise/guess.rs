@@ -1,4 +1,4 @@
-//! What of a bill rests on a guess, and is no more than likely?
+//! Which part of a bill rests on a guess, and is at most likely?
 
 use crate::bill::line::AccountLine;
 use crate::words::cause::{Cause, Side};
@@ -6,11 +6,11 @@ use crate::words::cause::{Cause, Side};
 /// What is not known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Guess {
-    /// Which end is the client: all that names an end.
+    /// Which end is the client: affects all lines that name an end.
     Roles,
-    /// Which message answers which: all of it.
+    /// Which message answers which: affects all lines.
     Pairing,
-    /// No bytes of the messages were captured, and news and tickets look like answers: what programs took.
+    /// No payload was captured, and news and tickets look like answers: affects the programs' time.
     Unread,
 }
 

@@ -1,4 +1,4 @@
-//! Do revisions take from a bill what they say, and give it back whole?
+//! Do revisions take from a bill what they say, and return all of it?
 
 use super::*;
 
@@ -28,7 +28,8 @@ fn lines(account: &Account) -> Vec<String> {
     lines
 }
 
-/// Applies it to a path with these accounts. Returns what was moved, and what is pending, blocked and settled then.
+/// Applies it to a path with these accounts. Returns how much was moved, and what is then pending,
+/// blocked and settled.
 fn revised(
     revision: Revision<'_>,
     [pending, blocked, settled]: [&[(Cause, Side, i64, Confidence)]; 3],
@@ -75,7 +76,7 @@ fn what_a_copy_was_charged_is_the_paths_delay() {
     assert_eq!(settled, ["queueing path 100 Likely", "rto path 300 Certain"]);
 }
 
-/// Of a wait that began before the timer, only what came behind that was its.
+/// Of a wait that began before the timer, only the time after its start was the timer's.
 #[test]
 fn a_timer_takes_what_was_waited_for_while_it_ran() {
     let at = |n: i64| Instant::from_nanos(n * 1_000_000);
@@ -107,7 +108,7 @@ fn a_tail_that_left_whole_had_delayed_nothing() {
     let blocked: &[_] = &[(Nagle, CLIENT, 10, Likely), (NagleDelayedAck, CLIENT, 40, Certain)];
     let (moved, [_, blocked, settled]) = revised(revision, [&[], blocked, &[(Nagle, CLIENT, 7, Likely)]]);
     assert_eq!((moved, blocked), (50, vec!["sender-think client 50 Likely".to_owned()]));
-    assert_eq!(settled, ["nagle client 7 Likely"]); // what was settled before stays
+    assert_eq!(settled, ["nagle client 7 Likely"]); // what was settled before remains
 }
 
 #[test]
@@ -210,7 +211,8 @@ fn what_is_left_of_an_answer_that_stood_is_no_more_than_possibly_its_server_s() 
     assert_eq!((moved, some), (200, left.map(str::to_owned).to_vec()));
     let (moved, [_, _, all]) = revised(stood(400), [&[], &[], settled]);
     assert_eq!((moved, all.len()), (273, 2));
-    // Frames 46 to 60 of a small site's: stamps say that it was 489 ms late, and its copy, which came with it, of 200.
+    // Frames 46 to 60 of a small site's capture: by its time stamps it was 489 ms late, its
+    // retransmission, which came with it, 200 ms.
     let settled: &[_] = &[(Queueing, SERVER, 489, Likely), (ServerThink, SERVER, 395, Likely)];
     let (moved, [_, _, told]) = revised(stood(200), [&[], &[], settled]);
     let told: Vec<_> = told.iter().map(String::as_str).collect();
