@@ -14,7 +14,7 @@ use tcpwhy_wire::{Instant, Segment};
 use super::Connection;
 use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER, side};
-use crate::rules::server_think;
+use crate::rules::{late_request, server_think};
 use crate::words::form::Form;
 use crate::words::limits::BESIDE;
 
@@ -71,7 +71,7 @@ impl Connection {
     /// and need not have lost the others.
     fn is_taken_late(&self) -> bool {
         let copied = self.open.as_deref().and_then(|open| open.request.repaired_at());
-        copied.is_some_and(|at| server_think::is_acked_late(&self.pair(), self.now - at))
+        copied.is_some_and(|at| late_request::is_acked_late(&self.pair(), self.now - at))
     }
 
     #[cold]

@@ -19,7 +19,7 @@ use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::rules::pair::Pair;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
-use crate::rules::{self, cork, crossed, nagle, not_captured, repair, server_think};
+use crate::rules::{self, cork, crossed, late_request, nagle, not_captured, repair, server_think};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{
@@ -192,7 +192,7 @@ impl Connection {
         let own_time = timing.is_some_and(|timing| self.models[from].answers.is_own(timing))
             || self.came_too_soon(open, segment.at, from);
         let mut verdict = server_think::judge(&self.pair(), open, segment, class, own_time);
-        let late = server_think::answers_late(&self.pair(), open, segment)
+        let late = late_request::answers_late(&self.pair(), open, segment)
             && !server_think::is_spurious(self.tap_rtt(from), open, segment);
         if let Some(held) = self.held_beside_earlier(open, segment, from, class) {
             verdict.split.hold(&held);

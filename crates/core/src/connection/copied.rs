@@ -4,7 +4,7 @@ use tcpwhy_wire::{Duration, SackBlock, Segment};
 
 use super::Connection;
 use crate::bill::revise::Revision;
-use crate::rules::{needless, server_think, stood};
+use crate::rules::{late_request, needless, stood};
 use crate::words::limits::{HOST_VARIATION, ROUND_TRIP_PLAY};
 
 impl Connection {
@@ -33,10 +33,10 @@ impl Connection {
     pub(super) fn discard_answered(&mut self, to: usize, told: bool) {
         let Some(mut open) = self.open.take() else { return };
         let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
-        if path.last.is_some_and(|last| server_think::is_acked_late(&self.pair(), self.now - last.at)) {
+        if path.last.is_some_and(|last| late_request::is_acked_late(&self.pair(), self.now - last.at)) {
             let soonest = needless::soonest(self.tap_rtt(1 - to));
             let copied = path.copied_by(self.now - soonest);
-            let stood = copied.filter(|at| told && server_think::is_acked_late(&self.pair(), self.now - *at));
+            let stood = copied.filter(|at| told && late_request::is_acked_late(&self.pair(), self.now - *at));
             path.discard_late(stood.map(|_| self.now));
         } else {
             path.discard();
@@ -75,7 +75,7 @@ impl Connection {
         let Some(open) = self.open.as_deref_mut().filter(|open| far && from != open.initiator) else {
             return;
         };
-        let together = self.now - (open.request_at() + open.waited) <= server_think::TOGETHER;
+        let together = self.now - (open.request_at() + open.waited) <= late_request::TOGETHER;
         let of_question = open.request_first.is_some_and(|first| segment.ack.after(first));
         if open.reply.last.is_some() && together && of_question {
             open.reply.revise(Revision::CameTogether { server: self.flows[from].side });

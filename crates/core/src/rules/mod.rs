@@ -16,6 +16,7 @@ pub(crate) mod drain;
 pub(crate) mod ended;
 pub(crate) mod handshake;
 pub(crate) mod late_answer;
+pub(crate) mod late_request;
 pub(crate) mod late_start;
 mod link_share;
 pub(crate) mod nagle;

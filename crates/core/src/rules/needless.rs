@@ -17,8 +17,8 @@
 
 use tcpwhy_wire::{Duration, Instant, SackBlock, Segment};
 
+use super::late_request;
 use super::pair::Pair;
-use super::server_think;
 use crate::bill::exchange::Path;
 use crate::bill::revise::Revision;
 use crate::words::limits::{HOST_VARIATION, ROUND_TRIP_PLAY};
@@ -44,7 +44,7 @@ pub(crate) fn judge(
     }
     path.repaired_at()?;
     let before = path.last.map(|last| last.at)?;
-    if sender.newly_acked > 0 && ack.window > 0 && server_think::is_acked_late(pair, ack.at - before) {
+    if sender.newly_acked > 0 && ack.window > 0 && late_request::is_acked_late(pair, ack.at - before) {
         let around = path.spare_around(ack, pair.sizes[1 - from]);
         if around.is_some() {
             return around.map(Revision::CopySpare);
@@ -75,5 +75,5 @@ pub(crate) fn soonest(way: Duration) -> Duration {
 #[inline(never)]
 pub(crate) fn has_stood(pair: &Pair<'_>, path: &Path, ack: &Segment, from: usize) -> bool {
     let copied = path.last_copy_by(heard_of(pair, ack, from));
-    copied.is_some_and(|at| server_think::is_acked_late(pair, ack.at - at))
+    copied.is_some_and(|at| late_request::is_acked_late(pair, ack.at - at))
 }
