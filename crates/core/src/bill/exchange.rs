@@ -6,7 +6,7 @@
 //! byte to its path's last segment, so whichever path the reply took, its lines sum to the elapsed time.
 
 mod late;
-mod pieces;
+pub(crate) mod pieces;
 mod spares;
 mod usual;
 mod woken;
@@ -32,8 +32,6 @@ use crate::flow::segment_class::LastData;
 use crate::words::cause::{Cause, Side};
 use crate::words::limits::{RTO_MIN, SEND_BUFFER_MIN};
 use crate::words::report::{Confidence, Kind};
-
-pub(crate) use pieces::Timing;
 
 /// An application that writes again within this after a wait may have been waiting too.
 const OWN_PACE_MIN: Duration = Duration::from_millis(1);

@@ -109,6 +109,11 @@ pub(crate) struct Accounts<'a> {
 }
 
 impl Accounts<'_> {
+    /// What was held back while it was open whether a retransmission was needed counts.
+    fn absorb(self) {
+        [self.blocked, self.pending].into_iter().flatten().for_each(|account| self.settled.absorb(account));
+    }
+
     /// Takes back up to `ns` of a cause, from the settled account last. Returns how much.
     fn take_back(&mut self, cause: Cause, sender: Side, ns: Duration) -> Duration {
         let mut left = ns;
@@ -189,10 +194,7 @@ impl Revision<'_> {
     /// move only a part.
     pub(crate) fn apply(self, mut on: Accounts<'_>) -> Duration {
         match self {
-            Self::RepairNeeded => {
-                let both = [on.blocked, on.pending].into_iter().flatten();
-                both.for_each(|account| on.settled.absorb(account));
-            }
+            Self::RepairNeeded => on.absorb(),
             Self::RepairUnneeded => on.pending.into_iter().for_each(Account::clear),
             Self::CopySpare(spare) => return on.on_spare(spare),
             Self::AnswerStood { server, ns, packets } => return on.settled.let_stand(server, ns, packets),

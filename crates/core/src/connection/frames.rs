@@ -388,7 +388,7 @@ impl Frames {
             held = held.or_else(|| many_windows(segment.payload_len, record));
         }
         let asks = u32::try_from(open.request_bytes).is_ok_and(|len| holds(len, record).is_none());
-        let is_run = |held: &Holds| self.run[from] < FRAMES_MAX || unasked::is_room(open, from, *held);
+        let is_run = |held: &Holds| self.run[from] < FRAMES_MAX || Self::is_room(open, from, *held);
         let Some(held) = held.filter(is_run) else {
             self.run = [0; 2];
             let after_frames = asks && self.answer == Answer::Frames;

@@ -419,10 +419,8 @@ impl Connection {
 
     /// When the client received the SYN-ACK.
     fn handshake_end(&self) -> Option<Instant> {
-        let setup = self.setup.as_ref()?;
-        let (syn_ack, _) = setup.last_syn_ack()?;
-        let after = setup.taken_after().unwrap_or_default();
-        Some(syn_ack + self.tap_rtt(CLIENT).max(after))
+        let (syn_ack, _) = self.setup.as_ref()?.last_syn_ack()?;
+        Some(syn_ack + self.tap_rtt(CLIENT))
     }
 
     /// Since when nothing was under way.

@@ -9,7 +9,7 @@
 
 use tcpwhy_wire::Duration;
 
-use crate::bill::exchange::Timing;
+use crate::bill::exchange::pieces::Timing;
 use crate::words::limits::HELD_BACK_MIN;
 
 /// The last piece must have moved by at least this many times as much as the answer did. Source:

@@ -10,6 +10,11 @@ use crate::flow::ends::{CLIENT, SERVER};
 const UPLOADS_MIN: u8 = 3;
 
 impl Frames {
+    /// Whether it is one window of many that are opened for a long question, however many came in a row.
+    pub(super) fn is_room(open: &Open, from: usize, held: Holds) -> bool {
+        from != open.initiator && open.request_bytes >= UPLOAD_MIN && !held.ping && !held.settings
+    }
+
     /// A client that has not spoken for a while sends a PING along with its request, and first gets an
     /// echo of the PING alone: that is HTTP/2, as a guess, and the reply is still to come.
     #[cold]
@@ -31,7 +36,7 @@ impl Frames {
     /// The client has acknowledged, in records of this type, the `bytes` that the server sent before it
     /// had read the request: these were SETTINGS, not the beginning of the reply.
     #[cold]
-    pub(in crate::connection) fn on_word_about_settings(&mut self, n: usize, bytes: u64) {
+    pub(crate) fn on_word_about_settings(&mut self, n: usize, bytes: u64) {
         if self.record.is_none() && self.is_preface[n] && bytes <= OPENING_MAX {
             (self.record, self.answer) = (Some((RECORDS[n], false)), Answer::Frames);
         }
@@ -42,7 +47,7 @@ impl Frames {
     /// same type.
     #[cold]
     #[inline(never)]
-    pub(in crate::connection) fn is_goaway_behind_windows(&self, [asked, said]: [u64; 2]) -> bool {
+    pub(crate) fn is_goaway_behind_windows(&self, [asked, said]: [u64; 2]) -> bool {
         let windows = |record: u32| {
             u32::try_from(asked).ok().and_then(|len| holds(len, record)).is_some_and(|held| !held.ping)
         };
@@ -52,7 +57,7 @@ impl Frames {
     }
 
     /// An upload has gone on behind words that are as long as windows in records of this length, or behind something else: so many times in a row that is HTTP/2.
-    pub(in crate::connection) fn on_upload(&mut self, record: Option<u32>) {
+    pub(crate) fn on_upload(&mut self, record: Option<u32>) {
         if self.record.is_some() {
             return;
         }
@@ -63,12 +68,12 @@ impl Frames {
     }
 
     /// When the client last said something that was left out.
-    pub(in crate::connection) fn last_window(&self) -> Option<Instant> {
+    pub(crate) fn last_window(&self) -> Option<Instant> {
         self.left_out[CLIENT].get().filter(|_| self.record.is_some_and(|(record, _)| record > 0))
     }
 
     /// When the server last said something that was left out, where uploads have shown that they use up its windows.
-    pub(in crate::connection) fn last_room(&self) -> Option<Instant> {
+    pub(crate) fn last_room(&self) -> Option<Instant> {
         self.left_out[SERVER].get().filter(|_| self.uploads >= UPLOADS_MIN)
     }
 
@@ -79,9 +84,4 @@ impl Frames {
         let windows = u32::try_from(open.request_bytes).is_ok_and(|len| self.are_windows(len));
         windows && held.ping && segment.at - open.request_at() >= FAREWELL_AFTER
     }
-}
-
-/// Whether it is one window of many that are opened for a long question, however many came in a row.
-pub(super) fn is_room(open: &Open, from: usize, held: Holds) -> bool {
-    from != open.initiator && open.request_bytes >= UPLOAD_MIN && !held.ping && !held.settings
 }
