@@ -80,9 +80,9 @@ struct Aside {
     held_tail: Option<Tail>,
     /// After an unnecessary retransmission: until when the path held its original, and with what confidence.
     acked_late: Option<(Instant, Confidence)>,
-    /// When what it has sent last passed another place of the capture, nearer to the peer.
+    /// When its last segment passed a second point of the capture, nearer to the peer.
     passed_again: Option<Instant>,
-    /// The last long silence of its sender's.
+    /// Its sender's last long silence.
     pause: Option<Pause>,
 }
 
@@ -210,8 +210,9 @@ impl Path {
         self.index += 1;
     }
 
-    /// What held earlier bytes had delayed nothing, unless it was that much longer than the pause behind it: whoever writes by a clock of
-    /// its own seldom does so right behind. Returns whether it may have delayed what came behind it.
+    /// What held earlier bytes delayed nothing, unless it was this much longer than the pause after it:
+    /// an application that writes by a clock of its own seldom does so right after a hold. Returns
+    /// whether the hold may have delayed the next write.
     #[cold]
     fn forgive(&mut self, split: &Split, packet: u64, sender: Side) -> bool {
         let pause: Duration = split.charges().map(|charge| charge.ns).sum();

@@ -1,4 +1,4 @@
-//! What was the last long silence of a path charged, should the path have stood still?
+//! What was a path's last long silence charged to, in case the path proves to have stalled?
 
 use tcpwhy_wire::{Duration, Instant, Seq};
 
@@ -7,22 +7,22 @@ use crate::flow::direction::Flow;
 use crate::flow::segment_class::LastData;
 use crate::words::cause::Cause;
 
-/// What may have been its sender's pause.
+/// A silence that passes for its sender's pause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pause {
-    /// What ended it, and when that passed.
+    /// The segment that ended it, and when that passed.
     pub at: Instant,
     pub seq: Seq,
     pub packet: u64,
-    /// What it was charged to.
+    /// The time charged to each of [`CAUSES`].
     pub charged: [Duration; CAUSES.len()],
 }
 
-/// What a silence is charged to that nothing else explains.
+/// The causes to which a silence that nothing explains is charged.
 pub(crate) const CAUSES: [Cause; 3] = [Cause::SenderThink, Cause::Bandwidth, Cause::Unexplained];
 
 impl Pause {
-    /// The one that ended with this segment after `split`.
+    /// The silence that ended with segment `at` and was charged as in `split`.
     #[cold]
     #[inline(never)]
     pub(crate) fn of(split: &Split, at: &LastData, sender: &Flow) -> Option<Self> {

@@ -43,7 +43,7 @@ pub(crate) enum Revision<'a> {
     /// The answer was delayed on the path for at least this long: whose the rest of the wait was is
     /// unknown.
     AnswerStood { server: Side, ns: Duration, packets: [u64; 2] },
-    /// What seemed a pause of the sender's the path had stood.
+    /// The sender's apparent pause was a stall of the path.
     PauseStood { sender: Side, pause: Pause, packet: u64 },
     /// What had left before the answer came with it: how long either had stood on the path nobody knows.
     CameTogether { server: Side },
@@ -61,7 +61,8 @@ pub(crate) enum Revision<'a> {
     /// The application wrote `packet` at its own pace: whatever held earlier bytes meanwhile
     /// delayed nothing.
     OwnPace { packet: u64, sender: Side },
-    /// The application wrote on behind the first hold of its message: whether that had kept it from going on nothing shows.
+    /// The application wrote again after the first hold of its message: whether the hold had delayed that
+    /// write, nothing shows.
     HeldOnce { sender: Side },
     /// A beat has shown: up to so much of what the application may have taken before was the pace as well.
     BeatShown { pacing: &'a Charge, unsure: Duration, sender: Side },
@@ -109,7 +110,7 @@ pub(crate) struct Accounts<'a> {
 }
 
 impl Accounts<'_> {
-    /// What was held back while it was open whether a retransmission was needed counts.
+    /// Charges kept until a retransmission proved to be needed now count.
     fn absorb(self) {
         [self.blocked, self.pending].into_iter().flatten().for_each(|account| self.settled.absorb(account));
     }
@@ -157,7 +158,7 @@ impl Accounts<'_> {
         ns
     }
 
-    /// What seemed a pause the path may have stood: how long nothing tells.
+    /// The path may have stalled for an apparent pause; for how long, nothing shows.
     fn on_pause_stood(mut self, sender: Side, pause: Pause, packet: u64) -> Duration {
         let charged = pause::CAUSES.into_iter().zip(pause.charged);
         let stood = charged.map(|(cause, ns)| self.take_back(cause, sender, ns)).sum();
@@ -379,7 +380,7 @@ impl Account {
         }
     }
 
-    /// What Nagle held until a timer of acknowledgements ran out is no more than possible. Returns how much that is.
+    /// Makes a Nagle hold that ended with a delayed acknowledgement at most possible. Returns its length.
     fn doubt_hold(&mut self, sender: Side) -> Duration {
         let Some(place) = self.place_of(Cause::NagleDelayedAck, sender) else { return Duration::ZERO };
         let line = &mut self.open().lines[place];

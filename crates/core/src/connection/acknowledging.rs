@@ -241,7 +241,8 @@ impl Connection {
         unaged && is_private(self.ends.end(CLIENT)) && is_public(self.ends.end(SERVER))
     }
 
-    /// Whether what this end sends comes from a host in between, which has acknowledged nothing by itself but the SYN: how near that is nothing shows.
+    /// Whether this end's packets come from a host in between that has acknowledged nothing but the SYN:
+    /// nothing shows how near that host is.
     pub(super) fn is_behind_host(&self, end: usize) -> bool {
         end == SERVER && self.flows[CLIENT].acked_bare <= 1 && self.has_host_between()
     }
@@ -254,7 +255,8 @@ impl Connection {
         }
     }
 
-    /// An acknowledgement took so long, which tells which of several SYNs was answered where there are no stamps that do.
+    /// Gives the handshake a round trip that tells which of several SYNs was answered, where no time
+    /// stamps do.
     #[inline]
     fn time_setup(&mut self, segment: &Segment, rtt: Duration, from: usize) {
         if from == SERVER
@@ -349,7 +351,8 @@ impl Connection {
             }
     }
 
-    /// Whether a bare acknowledgement is the first to time the way to a client that took a SYN-ACK behind the copy of a timer, however long that way is.
+    /// Whether this bare ACK is the first to time the path to a client that took a SYN-ACK after its
+    /// retransmission, however long that path is.
     #[inline]
     fn is_timed_late(&self, segment: &Segment, from: usize) -> bool {
         let is_first = from == CLIENT && !self.shown[from] && segment.seq_len() == 0;

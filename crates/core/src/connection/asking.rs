@@ -128,8 +128,9 @@ impl Connection {
             || self.has_made_room(open, segment)
     }
 
-    /// Whether the client of an SSH has said one word at the heels of what it heard, and the server says nothing for a hundred times as long: a window (RFC 4254, 5.2), which
-    /// is as short as a key, and which no terminal echoes.
+    /// Whether an SSH client sent one short message right after output, and the server was silent for a
+    /// hundred times as long after it: a window adjustment (RFC 4254, 5.2), which is as short as a
+    /// keystroke and which no terminal echoes.
     fn has_made_room(&self, open: &Open, segment: &Segment) -> bool {
         let wait = segment.at - open.request_at();
         let heard = self.flows[SERVER].last_data;

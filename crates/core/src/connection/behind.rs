@@ -1,6 +1,7 @@
-//! May another host stand behind whoever acknowledges for the server?
+//! Is there another host beyond the one that acknowledges for the server?
 //!
-//! What tells is in `rules/proxy.rs`. Nearly always the handshake took hardly longer than acknowledgements do, and nothing else is asked.
+//! The evidence is in `rules/proxy.rs`. Nearly always the handshake took hardly longer than
+//! acknowledgements do, and nothing else is asked.
 
 use tcpwhy_wire::Duration;
 
@@ -11,11 +12,11 @@ use crate::rules::handshake;
 use crate::rules::proxy::{Beyond, NEARER_BETWEEN};
 
 impl Connection {
-    /// The way behind whoever acknowledges for the server, as far as it can be one.
+    /// The path beyond the host that acknowledges for the server, if there can be one.
     #[inline]
     pub(super) fn beyond(&self) -> Option<Beyond> {
         let (setup, near) = (self.setup.as_ref()?, self.tap_rtt[SERVER].get()?);
-        // Whoever is not even twice as near stands there himself.
+        // A host that is not even twice as near as the server is the server.
         if setup.opened_at_least()? < near.times(NEARER_BETWEEN) {
             return None;
         }
@@ -32,14 +33,14 @@ impl Connection {
         self.answers.beyond(opened, near, || self.answers.taken_over || self.has_host_between())
     }
 
-    /// The same where several SYNs were sent: a host that must stand in between, and acknowledges sooner than the last of them was answered, is no measure of
-    /// the way that was opened.
+    /// The same if several SYNs were sent: a host in between that acknowledges sooner than the last of them
+    /// was answered does not measure the path that was opened.
     fn opened_behind(&self, setup: &Setup, near: Duration) -> Option<Beyond> {
         let opened = setup.opened_at_least().filter(|_| self.has_host_between())?;
         self.answers.beyond(opened, near, || true).map(Beyond::by_guess)
     }
 
-    /// Whether another may stand behind whoever acknowledges for the server.
+    /// Whether there may be another host beyond the one that acknowledges for the server.
     #[inline]
     pub(super) fn may_be_behind(&self) -> bool {
         let opened = self.setup.as_ref().and_then(Setup::opened_at_least);

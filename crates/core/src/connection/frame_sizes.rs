@@ -42,7 +42,7 @@ pub(super) struct Holds {
     pub more: bool,
 }
 
-/// Whether so many bytes may be a PING and nothing else.
+/// Whether `len` bytes may be a PING and nothing else.
 #[inline]
 pub(super) const fn is_as_long_as_ping(len: u32) -> bool {
     len < u64::BITS && PING_LENGTHS >> len & 1 == 1
@@ -73,7 +73,7 @@ pub(super) fn many_windows(len: u32, record: u32) -> Option<Holds> {
     many.then_some(Holds { settings: false, ping: false, more: true })
 }
 
-/// What a record of TLS adds, where so many bytes are one of windows and nothing else.
+/// The overhead of the TLS record, if `len` bytes are one record of WINDOW_UPDATEs and nothing else.
 pub(super) fn record_of_windows(len: u32) -> Option<u32> {
     let holds = |record: &u32| (1..=FRAMES_TOGETHER).any(|windows| record + windows * WINDOW_UPDATE == len);
     RECORDS[1..].iter().copied().find(holds)

@@ -85,7 +85,7 @@ pub(super) struct Frames {
     opening: u8,
     /// The one length of all that TLS has said so.
     ticket: Option<u32>,
-    /// So many times in a row an upload has gone on behind windows.
+    /// How often in a row an upload went on after window updates.
     uploads: u8,
 }
 

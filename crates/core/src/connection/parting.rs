@@ -21,7 +21,7 @@ use crate::words::report::Kind;
 const BYTES_MAX: u64 = 128;
 /// ... and their sender closes within this.
 const AT_ONCE: Duration = Duration::from_millis(5);
-/// The first question behind the handshakes of TCP and, in two turns, of TLS (RFC 5246, 7.3).
+/// The first request follows the handshakes of TCP and, in two round trips, of TLS (RFC 5246, 7.3).
 const FIRST_ASKED: u64 = 3;
 /// Nobody gives a connection up sooner.
 const SILENCE_MIN: Duration = Duration::from_secs(1);
@@ -144,7 +144,8 @@ impl Connection {
         let wait = open.waited - self.tap_rtt(from);
         // HTTP/2's own frames request nothing, however little is known of the connection.
         let none = || is_control(open.request_bytes) && is_goodbye(open.reply_bytes) && self.speaks_tls();
-        // What is in cipher and as long as a session's first question answers that, unless it has the length of a goodbye. A Finished alone is no question.
+        // Ciphertext as long as the session's first request answers it, unless it is as long as a goodbye. A
+        // Finished by itself is no request.
         let brief = || open.reply_bytes < open.request_bytes || is_goodbye(open.reply_bytes);
         let first_asked = open.n <= FIRST_ASKED && self.speaks_tls() && !self.is_finished_alone(open);
         let brief = || brief() || !first_asked;
@@ -208,7 +209,8 @@ impl Connection {
             || self.is_into_the_void(open)
     }
 
-    /// Whether a client says a word long behind its server's FIN, and nobody acknowledges that: its program had forgotten the connection, and no answer could come.
+    /// Whether a client sends a short message long after its server's FIN, and nothing acknowledges it: no
+    /// answer could come any more.
     fn is_into_the_void(&self, open: &Open) -> bool {
         let closed_at = self.roles.closed_at[SERVER].get().filter(|_| open.initiator == CLIENT);
         let long_behind = closed_at.is_some_and(|at| open.start - at >= SILENCE_MIN);

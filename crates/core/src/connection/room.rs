@@ -1,9 +1,9 @@
 //! Does a client of encrypted HTTP/2 open its window, and had its server waited for that?
 //!
 //! A window is 65,535 bytes unless somebody says otherwise (RFC 9113, 6.9.2). Whoever reads a long answer opens it again by WINDOW_UPDATE, for the stream and the
-//! connection in one record, at the heels of the data and while the answer goes on: that is no question, and what the server sends one way
-//! behind it, as soon as it has it, had waited for it. All that the bytes tell is how many they are. A server does the same for what it takes: of an upload
-//! that goes on for a window's bytes, behind several words as long as windows, again and again, a client had waited for those.
+//! connection in one record, right after data and while the answer goes on. That is no request, and what the server sends as soon as it has
+//! received it had waited for it. In ciphertext only lengths show. A server does the same for an upload: if the client sends a window's bytes
+//! each time several messages as long as WINDOW_UPDATE have come, it had waited for these.
 
 use tcpwhy_wire::{Instant, Segment};
 
@@ -24,9 +24,10 @@ use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, ROUND_TRIP_PLAY};
 const READ_MIN: u64 = 32_767;
 /// The bytes that such a window, or half of it, lets through, including what frames and records add.
 const WINDOWS: std::ops::RangeInclusive<u32> = 32_767..=67_000;
-/// What is in flight of an upload that has used up such a window: less may be what a congestion window lets through, which grows.
+/// Bytes in flight when an upload has used up such a window. Fewer may be due to a congestion window,
+/// which grows.
 const USED_UP: std::ops::RangeInclusive<u32> = 64_000..=67_000;
-/// So many words open it again before that is used up, or more. Source: none written down.
+/// At least this many messages open the window again before it is used up. Source: none written down.
 const WORDS_MIN: u64 = 3;
 
 impl Connection {
@@ -51,8 +52,8 @@ impl Connection {
         is_long(open) && self.frames.last_window().is_some_and(|given| given > open.request_at())
     }
 
-    /// A client in cipher goes on behind a window's bytes of an upload, and behind nothing but words that are as long as windows: where that happens again and again, they
-    /// are HTTP/2's, and answer nothing.
+    /// An encrypted upload went on after a window's bytes and nothing but messages as long as
+    /// WINDOW_UPDATE: if that happens again and again, they are HTTP/2's and answer nothing.
     pub(super) fn weigh_upload(&mut self, segment: &Segment, from: usize) {
         let uploads = |open: &Open| {
             from == CLIENT
@@ -78,7 +79,7 @@ impl Connection {
         self.frames.on_upload(record);
     }
 
-    /// When the other end last opened windows, where this one's wait may have been for that.
+    /// When the peer last opened windows, if this sender may have waited for that.
     fn given_to(&self, from: usize, wait: &Wait<'_>) -> Option<Instant> {
         if from == SERVER {
             return self.frames.last_window().filter(|_| wait.gap >= HELD_BACK_MIN);
@@ -88,7 +89,7 @@ impl Connection {
         self.frames.last_room().filter(|_| uploads)
     }
 
-    /// What passed for a sender's own time may have been a wait for its peer's window.
+    /// Charges a sender's apparent pause to its peer's window if it ended with that.
     #[cold]
     #[inline(never)]
     pub(super) fn charge_room(&self, wait: &Wait<'_>, from: usize, verdict: &mut Verdict) {
@@ -121,7 +122,7 @@ impl Connection {
     }
 }
 
-/// Whether the peer's last word acknowledged nothing new: no congestion window has let this go.
+/// Whether the peer's last message acknowledged nothing new, so that no congestion window released this.
 fn acknowledges_nothing(wait: &Wait<'_>) -> bool {
     let acked = wait.flow.view.clocking_ack();
     wait.peer.last_data.is_some_and(|said| acked.is_none_or(|acked| acked.packet < said.packet))

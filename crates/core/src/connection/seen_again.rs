@@ -35,14 +35,14 @@ impl Connection {
             || peer.knows_acknowledgement(segment)
                 && self.flows[from].is_seen_again(segment, doubled, elsewhere);
         self.doubled |= again && (segment.payload_len > 0 || segment.flags.syn() && hops_away);
-        // Seen twice at one place, a packet waited nowhere: two interfaces of the host have it, or two clocks.
+        // A packet that passed no router in between did not wait: two interfaces of one host saw it.
         if again && hops_away && segment.payload_len > 0 {
             self.pass_again(segment, from);
         }
         again
     }
 
-    /// What a question ends with is on its way until it passes for the last time: its peer has no more of it before.
+    /// Notes a second sighting of a request's last segment: its receiver cannot have it before that.
     #[cold]
     #[inline(never)]
     fn pass_again(&mut self, segment: &Segment, from: usize) {

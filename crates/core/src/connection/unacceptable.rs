@@ -1,7 +1,7 @@
-//! Which packets does nobody take while a connection is opened?
+//! Which packets does no host accept while a connection is being opened?
 //!
-//! An acknowledgement of what was never sent opens nothing (RFC 9293, 3.10.7.3 and 3.10.7.4): bits of it are damaged, or it belongs to an older connection with the
-//! same ports. What follows shows that: the SYN or the SYN-ACK comes again.
+//! An ACK of data never sent opens nothing (RFC 9293, 3.10.7.3 and 3.10.7.4): it is damaged, or belongs to
+//! an older connection with the same ports. The SYN or the SYN-ACK is retransmitted then.
 
 use tcpwhy_wire::Segment;
 
@@ -9,7 +9,7 @@ use super::Connection;
 use crate::flow::ends::{CLIENT, SERVER};
 
 impl Connection {
-    /// Whether an end takes no notice of it, as no handshake has such a packet.
+    /// Whether its receiver ignores this packet, which fits no handshake.
     #[inline]
     pub(super) fn is_unacceptable(&self, segment: &Segment, from: usize) -> bool {
         self.setup.as_ref().is_some_and(|setup| !setup.done) && self.opens_nothing(segment, from)
@@ -23,7 +23,8 @@ impl Connection {
         let Some(asked) = asked.filter(|_| bare) else { return false };
         if self.only_syns_of(CLIENT) {
             return if segment.flags.rst() {
-                // It answers such an acknowledgement, of which it has the number (RFC 9293, 3.10.7.3), and the client asks on.
+                // The RST answers such an ACK and takes its sequence number from it (RFC 9293, 3.10.7.3); the client
+                // goes on sending SYNs.
                 from == CLIENT && segment.seq != asked && self.last_packet[SERVER].is_some()
             } else {
                 from == SERVER && segment.flags.ack() && segment.ack != asked

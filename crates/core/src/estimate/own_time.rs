@@ -17,7 +17,7 @@ const KEPT_MIN: u8 = 3;
 
 /// Programs' timers are whole multiples of this.
 const ROUND: Duration = Duration::from_millis(500);
-/// ... and are kept so exactly, with what a path adds to the one message and not to the other. Source: none written down.
+/// ... and are accurate to this, including the jitter of the path. Source: none written down.
 const ROUND_OFF: Duration = Duration::from_millis(3);
 /// No clock runs off faster than this in so short a time.
 const CLOCK_OFF: Duration = Duration::from_micros(100);

@@ -38,7 +38,8 @@ const CONFIRMED_SHARE: i64 = 4;
 const UNPROVEN: i64 = 2;
 /// ... if it took longer by at least this.
 const UNPROVEN_BY: Duration = Duration::from_millis(1);
-/// No answer comes back in one part in so many of the path's round trip. Source: none written down.
+/// No answer comes back sooner than one part in this many of the path's round trip. Source: none written
+/// down.
 const SOONER: i64 = 2;
 
 /// The handshake of one connection. Most are one SYN and one SYN-ACK.
@@ -71,15 +72,15 @@ struct Rare {
     last_syn: (Instant, u64),
     first_syn_ack: (Maybe<Instant>, u64),
     syn_ack_count: u32,
-    /// The first ones with a time stamp, their packets, and what it says.
+    /// The first SYN-ACKs with a time stamp: when each passed, its packet, and its TSval.
     syn_acks: Vec<((Instant, u64), u32)>,
     /// The SYN that the SYN-ACK echoes, where time stamps tell.
     answered: Maybe<Instant>,
     /// The first SYN-ACK after the handshake was done.
     again: Maybe<Instant>,
-    /// When the client acknowledged one of them, behind a later one.
+    /// When the client acknowledged an earlier one of them after a later one had passed.
     taken: Maybe<Instant>,
-    /// The quickest acknowledgement of what the client has sent since.
+    /// The least round trip of the client's data since.
     least_since: Duration,
     /// What the SYN carried, until that is answered.
     early: Option<Box<Segment>>,
@@ -159,8 +160,8 @@ impl Setup {
         self.last_syn_ack_marks = Marks::of(syn_ack);
     }
 
-    /// The client acknowledges it, and echoes a stamp. That of one of several SYN-ACKs, where those behind it have others, says that this one had arrived: nothing
-    /// that follows an answer is echoed behind it (RFC 7323, 4.3), and those behind it brought the client nothing.
+    /// The client acknowledges the SYN-ACK and echoes a time stamp. Of several SYN-ACKs with different
+    /// stamps, the echoed one had arrived (RFC 7323, 4.3), and those after it repaired nothing.
     #[inline]
     pub(crate) fn on_taken(&mut self, at: Instant, echoed: u32) {
         if self.rare.is_some() && !self.done {
@@ -258,7 +259,8 @@ impl Setup {
         self.rare.as_ref()?.taken.get().map(|taken| taken - at)
     }
 
-    /// Whether a copy lies between them that a timer sent: what acknowledges the SYN-ACK may have answered that again (RFC 9293, 3.10.7.4), and times no way.
+    /// Whether a timer retransmitted the SYN-ACK in between: the ACK may answer the retransmission (RFC
+    /// 9293, 3.10.7.4) and gives no round trip.
     pub(crate) fn is_taken_behind_a_timer(&self) -> bool {
         let timer = SYN_ACK_TIMER - SYN_ACK_TIMER_PLAY;
         let copied =
@@ -266,7 +268,7 @@ impl Setup {
         self.last_syn_ack().is_some_and(copied)
     }
 
-    /// Which of the copies behind the SYN-ACK that the client took came so long `after` that.
+    /// Which retransmission of the SYN-ACK that the client took passed this long `after` it.
     pub(crate) fn copy_behind(&self, after: Duration) -> Option<u32> {
         let ((at, _), rare) = self.last_syn_ack().zip(self.rare.as_ref())?;
         let behind =
@@ -355,7 +357,7 @@ impl Setup {
         self.is_confirmed |= asked && alike;
     }
 
-    /// Something that the client has sent once since was acknowledged after `rtt`.
+    /// Data that the client sent once was acknowledged after `rtt`.
     #[inline]
     pub(crate) fn on_sample(&mut self, rtt: Duration) {
         if let Some(rare) = self.rare.as_mut().filter(|_| self.done) {
@@ -363,9 +365,9 @@ impl Setup {
         }
     }
 
-    /// How long the second of two SYNs was behind the first, where the only SYN-ACK came much sooner behind it than other handshakes between the hosts
-    /// have `shown` their way to be, or than anything since: then it answers the first one. What comes back later than hosts hold acknowledgements
-    /// back waited for no program.
+    /// The time between two SYNs, if the only SYN-ACK answers the first one: it came much sooner after the
+    /// second than other handshakes between the hosts have `shown` possible, or than any round trip since.
+    /// What these exceed it by is more than any delayed-ACK timer, so no host explains it.
     #[cold]
     pub(crate) fn answers_earlier(&self, shown: Option<Duration>) -> Option<Duration> {
         let (rare, soon) = (self.rare.as_ref()?, self.opened_at_least()?);
@@ -396,7 +398,7 @@ impl Setup {
     }
 
     /// Whether the client had stopped asking when the answer came: it did not repeat its SYN (1 s by RFC 6298, 3 s before) and never
-    /// took the answer. Nor does one that asks once wait for what comes behind its timer.
+    /// took the answer. Nor does a client that sent one SYN wait for an answer later than its timer.
     pub(crate) fn is_given_up(&self) -> bool {
         let answered = self.last_syn_ack().filter(|_| !self.done);
         let once = self.syn_count() == 1;

@@ -27,7 +27,8 @@ use crate::words::report::{Confidence, Detail};
 
 /// A client that closes sooner after its request may still be waiting for the answer.
 const GAVE_UP_MIN: Duration = RTO_MIN;
-/// ... or, where it refuses that when it comes, so soon: who only says that it will ask no more says it at once. Source: none written down.
+/// ... or this, if it refuses the answer when it comes: a client that merely ends its requests closes at
+/// once. Source: none written down.
 const REFUSES_MIN: Duration = Duration::from_millis(50);
 
 /// The wait for `server` behind the question's last packet, when either end closed, `asker` and it, so long after that; and whether

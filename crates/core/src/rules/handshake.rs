@@ -181,8 +181,10 @@ pub(crate) fn least_queue(way: Duration) -> Duration {
     QUEUED_MIN.max(way.divided_by(QUEUE_SHARE))
 }
 
-/// The way to the client and back, how sure that is, and what the acknowledgement of a SYN-ACK came later than that behind copies of this. The client took it before it
-/// had a copy: either stood on the way between, or the first acknowledgement was lost and another one answers a copy. Where no later round trip is known, the way may be all of it.
+/// The round trip to the client, its confidence, and by how much the ACK of a retransmitted SYN-ACK came
+/// later than that. The client took the SYN-ACK before a retransmission reached it: either one of the two
+/// was delayed on the path, or the first ACK was lost and another one answers a retransmission. If no
+/// later round trip is known, all of the time may be the path's.
 fn taken_late(setup: &Setup, client: Duration, sure: Confidence) -> (Duration, Confidence, Charge) {
     let late = Charge::new(Cause::Queueing, Side::Client, Duration::ZERO, Confidence::Possible);
     let Some(after) = setup.taken_after() else { return (client, sure, late) };

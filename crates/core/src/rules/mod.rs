@@ -59,7 +59,7 @@ use wait::Wait;
 pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
     let mut verdict = ask(wait);
     if wait.behind_host && wait.has_nothing_under_way() && verdict.split.has(Cause::ReceiveWindow.bit()) {
-        verdict = think::judge(wait); // a host in between that waits for no window had nothing to send
+        verdict = think::judge(wait); // with the window open, the host in between had nothing to send
     }
     if wait.far_unknown || wait.behind_host || wait.coarse {
         verdict.split.doubt(); // what the sender knew is not known, or what came before what

@@ -63,8 +63,8 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Char
     })
 }
 
-/// Whether a reply is the first thing to acknowledge any of a request of more than two segments: of those a host acknowledges at least every second one (RFC 9293,
-/// 3.8.6.3), so that they had hardly come.
+/// Whether a reply is the first packet to acknowledge any of a request of more than two segments. A host
+/// acknowledges at least every second one (RFC 9293, 3.8.6.3), so they had only just arrived.
 pub(super) fn is_first_acknowledged(pair: &Pair<'_>, open: &Open) -> bool {
     let asked = &pair.flows[open.initiator];
     let long = open.request_bytes > 2 * u64::from(pair.sizes[open.initiator]);
@@ -72,7 +72,8 @@ pub(super) fn is_first_acknowledged(pair: &Pair<'_>, open: &Open) -> bool {
         && u64::from(asked.newly_acked) + u64::from(asked.outstanding()) == open.request_bytes
 }
 
-/// Whether that reply is later by `left` than a host waits with an acknowledgement: what is left may be the request's way as well.
+/// Whether such a reply is too late for a delayed acknowledgement: `left` may be time that the request
+/// spent on its way.
 pub(super) fn came_first(pair: &Pair<'_>, open: &Open, left: Duration) -> bool {
     left >= DELAYED_ACK_MIN
         && pair.is_far(1 - open.initiator)

@@ -109,9 +109,9 @@ impl Answers {
         self.count = self.count.saturating_add(1);
     }
 
-    /// Whether neither the handshake, which took `opened` or more, nor any answer ever came as soon as acknowledgements do, of whoever is
-    /// `near` away, or a host must stand in `between`, however soon an answer came: it may have been to an earlier question. Then another may stand
-    /// behind it, and nothing that this server seems to do is sure.
+    /// Whether there may be another host beyond the one that acknowledges, `near` away: neither the handshake,
+    /// which took `opened` or more, nor any answer came as soon as acknowledgements do, or a host must be in
+    /// `between`, however soon an answer came. Then nothing that the server seems to do is certain.
     #[inline]
     pub(crate) fn may_be_behind(
         self,
@@ -179,7 +179,7 @@ impl Beyond {
         Self { guess: true, ..self }
     }
 
-    /// How long that way took to open.
+    /// How long the handshake over that path took.
     pub(crate) fn opened(self) -> Duration {
         self.opened
     }

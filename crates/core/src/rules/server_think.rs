@@ -41,7 +41,8 @@ const REACTS: i64 = 10;
 const ASKS_AGAIN_MIN: Duration = Duration::from_secs(1);
 /// A server that speaks first and takes longer may have had nothing to say to somebody who waits.
 const GREETS_MAX: Duration = Duration::from_millis(200);
-/// Two ways one after the other take twice as long as one, but for one part in so many of it. Source: none written down.
+/// Two round trips take twice as long as one, within one part in this many of it. Source: none written
+/// down.
 const TWICE_SHARE: i64 = 16;
 /// A path whose packets were late by this much varies.
 pub(crate) const VARIED_MIN: Duration = Duration::from_millis(1);
@@ -186,8 +187,8 @@ fn take_what_was_late(
     }
 }
 
-/// What passed until its server was heard behind an answer that had not come, while the question was sent again: the path lost what was asked, answered
-/// or acknowledged meanwhile.
+/// The time until a packet from beyond an unseen answer shows that the server had answered, while the
+/// request was retransmitted: the path lost the request, the answer or an acknowledgement meanwhile.
 #[cold]
 #[inline(never)]
 fn answered_unseen(open: &Open, asked: &Flow, class: SegmentClass, from: &LastData) -> Option<Charge> {
@@ -323,13 +324,14 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     think
 }
 
-/// Whether an answer that came too soon behind the last part of its question for the way behind whoever acknowledges may answer the first one.
+/// Whether an answer too soon after the last piece of its request, given the path beyond the host that
+/// acknowledges, may answer the first piece.
 fn answers_first_part(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
     open.request.index > 0 && pair.way_beyond(1 - open.initiator, segment.at - open.passed).is_some()
 }
 
-/// Whether the `wait` for the answer to a question of several segments was just twice the way behind whoever acknowledges: what carries the question there may have
-/// held a part of it back for a round, or lost it.
+/// Whether the `wait` for the answer to a request of several segments was just two round trips of the
+/// path beyond the host that acknowledges: that host may have sent a part of it one round later.
 fn goes_twice(pair: &Pair<'_>, open: &Open, wait: Duration) -> bool {
     let long = open.request_bytes > u64::from(pair.sizes[open.initiator]);
     pair.beyond.filter(|_| long).is_some_and(|way| {

@@ -39,7 +39,8 @@ pub(crate) fn judge(pair: &Pair<'_>, open: &Open, segment: &Segment, from: usize
     (end.after(first) && unheard && later()).then(|| (timer - since).at_least_zero())
 }
 
-/// Whether a silence of `from` ended with a first segment that had stood as long, `segment` being a copy of what came with that.
+/// Whether the path had stalled during a silence of `from`: `segment` is a retransmission of what ended
+/// the silence, too soon after it to react to anything.
 pub(crate) fn ended_with_copy(pair: &Pair<'_>, pause: &Pause, segment: &Segment, from: usize) -> bool {
     let rtt = pair.tap_rtt[from];
     let unheard = rtt > FAR_MIN && segment.at - pause.at < rtt.divided_by(2);

@@ -45,7 +45,7 @@ pub(crate) struct Wait<'a> {
     /// The capture lacks the start of the connection, and the distance to the sender was still
     /// unknown when the acknowledgements passed that it may have waited for.
     pub far_unknown: bool,
-    /// A host that ends TCP stands before the sender, and nothing has shown how near it is.
+    /// A host that terminates TCP is in front of the sender, and nothing has shown how near it is.
     pub behind_host: bool,
     /// The connection's beginning is not in the capture.
     pub midway: bool,
@@ -77,7 +77,7 @@ impl Wait<'_> {
         self.flow.is_full(self.segment.payload_len, self.mss)
     }
 
-    /// Whether all that its sender had sent before was acknowledged where the capture stands.
+    /// Whether everything sent before was acknowledged, as seen at the capture point.
     pub(super) fn has_nothing_under_way(&self) -> bool {
         self.flow.highest_ack == Some(self.segment.seq)
     }

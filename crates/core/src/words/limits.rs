@@ -58,8 +58,8 @@ pub(crate) const SEND_BUFFER_MIN: u32 = 46_000;
 /// Few clients wait this long for an answer; for news they do.
 pub(crate) const NEWS_MIN: Duration = Duration::from_secs(60);
 
-/// Who is silent for so long in the middle of a question may keep nobody waiting, though its head says that it goes on: few clients wait for so long. Source: none
-/// written down.
+/// After a silence this long within a request, perhaps nobody waits any more, even if its head announces
+/// more. Source: none written down.
 pub(crate) const ASKS_ON_MAX: Duration = Duration::from_secs(10);
 
 /// Segments that a new connection's window has room for. RFC 6928; Linux since 2.6.39 (TCP_INIT_CWND).

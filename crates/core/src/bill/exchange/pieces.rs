@@ -9,7 +9,7 @@ use crate::bill::split::Split;
 use crate::flow::segment_class::LastData;
 use crate::words::limits::SEND_BUFFER_MIN;
 
-/// How an answer lies to the pieces of its request.
+/// When an answer came, relative to the pieces of its request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Timing {
     /// From the first piece to the last.
@@ -22,7 +22,7 @@ impl Open {
     /// How long the first answer to a request in pieces took, where nothing happened before its first piece.
     pub(crate) fn timing(&self, answered_at: Instant) -> Option<Timing> {
         let last = self.request.last.filter(|_| self.request.index > 0 && self.pieces.is_empty())?;
-        // What fits no send buffer leaves as the path takes it: its pieces say nothing of an application.
+        // A request that exceeds a send buffer leaves at the pace of the path, not of its application.
         let short = self.request_bytes < u64::from(SEND_BUFFER_MIN);
         let first = short && self.reply.last.is_none() && self.start == self.piece.0;
         first.then(|| Timing { pieces: last.at - self.passed, answer: answered_at - self.passed })

@@ -72,17 +72,17 @@ impl Path {
         self.aside.as_ref()?.acked_late.filter(|(at, _)| *at > Instant::MIN)
     }
 
-    /// What it has sent last passes again on its way to the peer.
+    /// Its last segment passes a second point of the capture, at `now`.
     pub(crate) fn pass_again(&mut self, now: Instant) {
         self.aside.get_or_insert_default().passed_again = Some(now);
     }
 
-    /// When what left at `since` was still on its way, as the capture saw it pass again.
+    /// When the segment that left at `since` passed a second point of the capture, if it did.
     pub(crate) fn passed_again(&self, since: Instant) -> Option<Instant> {
         self.aside.as_ref()?.passed_again.filter(|&at| at > since)
     }
 
-    /// Its last silence, if it was one of these: once.
+    /// Takes its last silence, if it is such a one.
     pub(crate) fn take_pause(&mut self, which: impl FnOnce(&mut Pause) -> bool) -> Option<Pause> {
         self.aside.as_mut()?.pause.take_if(which)
     }

@@ -6,11 +6,12 @@ use super::{Answer, FAREWELL_AFTER, Frames, Holds, OPENING_MAX, PING, RECORDS, R
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
 
-/// So many times in a row an upload goes on behind nothing but windows where that is no chance. Source: none written down.
+/// An upload that goes on after nothing but window updates this often in a row does so because of them.
+/// Source: none written down.
 const UPLOADS_MIN: u8 = 3;
 
 impl Frames {
-    /// Whether it is one window of many that are opened for a long question, however many came in a row.
+    /// Whether it is one of many window updates for a long request, however many came in a row.
     pub(super) fn is_room(open: &Open, from: usize, held: Holds) -> bool {
         from != open.initiator && open.request_bytes >= UPLOAD_MIN && !held.ping && !held.settings
     }
@@ -56,7 +57,8 @@ impl Frames {
         (1..RECORDS.len()).any(|n| known(n) && windows(RECORDS[n]) && goaway(RECORDS[n]))
     }
 
-    /// An upload has gone on behind words that are as long as windows in records of this length, or behind something else: so many times in a row that is HTTP/2.
+    /// An upload went on after messages as long as window updates with this record overhead, or after
+    /// something else: often enough in a row, this is HTTP/2.
     pub(crate) fn on_upload(&mut self, record: Option<u32>) {
         if self.record.is_some() {
             return;
@@ -67,12 +69,12 @@ impl Frames {
         }
     }
 
-    /// When the client last said something that was left out.
+    /// When the client last sent window updates.
     pub(crate) fn last_window(&self) -> Option<Instant> {
         self.left_out[CLIENT].get().filter(|_| self.record.is_some_and(|(record, _)| record > 0))
     }
 
-    /// When the server last said something that was left out, where uploads have shown that they use up its windows.
+    /// When the server last sent window updates, if uploads have shown that they use up its windows.
     pub(crate) fn last_room(&self) -> Option<Instant> {
         self.left_out[SERVER].get().filter(|_| self.uploads >= UPLOADS_MIN)
     }

@@ -9,7 +9,8 @@ use crate::words::limits::{HELD_BACK_MIN, TIMER_TICK};
 
 /// No delayed-ACK timer runs longer: 200 ms (TCP_DELACK_MAX, include/net/tcp.h; Windows), 100 ms (BSD).
 const PEER_TIMER_MAX: Duration = Duration::from_millis(200);
-/// A stamp that comes again so late is not of a clock that ticks slowly (10 ms in some hosts of today). Source: none written down.
+/// Two equal time stamps this far apart are not due to a slow clock (10 ms on some hosts today). Source:
+/// none written down.
 const HELD_WITH_MIN: Duration = Duration::from_millis(20);
 
 impl Flow {
@@ -79,8 +80,8 @@ impl Flow {
             .map_or_else(|| by_number() || self.left_with_shown(segment), Ordering::is_lt)
     }
 
-    /// Whether it has the very stamp of the packet that showed it to be missing, though its sender's clock ticks several times in what has passed
-    /// since: both left together, and nothing that was heard of the one let the other go.
+    /// Whether it has the same TSval as the packet that revealed the hole, although the sender's clock has
+    /// ticked several times since: both left together, so it is no retransmission.
     #[cold]
     #[inline(never)]
     fn left_with_shown(&self, segment: &Segment) -> bool {
