@@ -1,7 +1,7 @@
-//! `--annotate`: the same packets once more, with what Wireshark's packet list is to say beside them.
+//! `--annotate`: how are the packets written again with comments for Wireshark's packet list?
 //!
-//! A pcapng capture is copied block by block, so that interfaces, names, statistics and comments of others stay; pcap, and several captures
-//! at once, become pcapng.
+//! A pcapng capture is copied block by block, so that its interfaces, names, statistics and
+//! comments are kept; pcap, and several captures at once, become pcapng.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -17,7 +17,8 @@ use tcpwhy_wire::{Anonymizer, decode};
 use crate::cli::InputArgs;
 use crate::out::OutFile;
 
-/// Writes the capture with comments at the packets of the report; `drawn` has connections of it with their packets.
+/// Writes the capture with comments on the packets of the report; `drawn` has some of its
+/// connections with their packets.
 pub(crate) fn write(
     out: &OutFile,
     args: &InputArgs,
@@ -54,10 +55,10 @@ struct Copy<'a, W: Write> {
     comments: &'a BTreeMap<u64, String>,
     is_single: bool,
     writer: PcapngWriter,
-    /// Of inputs that are written anew: by input, number and kind there.
+    /// For inputs that are written as new blocks: by input, interface number and link type there.
     interfaces: BTreeMap<(usize, u32, LinkType), u32>,
     packets: u64,
-    /// What replaces addresses, where they are to be replaced.
+    /// Replaces addresses, with `--anonymize`.
     names: Option<Anonymizer>,
     error: Option<io::Error>,
 }
@@ -86,7 +87,8 @@ impl<W: Write> Copy<'_, W> {
         self.error = written.err();
     }
 
-    /// A packet's headers between other addresses; of what is no TCP, its time and length.
+    /// A packet's headers with replaced addresses; of a packet that is not TCP, only its time and
+    /// length.
     fn nameless(&mut self, packet: &RawPacket<'_>, comment: Option<&str>) -> io::Result<()> {
         let Some(names) = &mut self.names else { return Ok(()) };
         let raw = RawPacket { link: LinkType::RAW, interface: 0, data: &[], ..*packet };
@@ -99,7 +101,7 @@ impl<W: Write> Copy<'_, W> {
         }
     }
 
-    /// A packet in a block of ours.
+    /// Writes a packet in a block of our own.
     fn anew(&mut self, packet: &RawPacket<'_>, input: usize, comment: Option<&str>) -> io::Result<()> {
         if self.interfaces.is_empty() {
             let comment = self.names.as_ref().map(|_| "anonymized: addresses replaced, payload removed");

@@ -1,7 +1,7 @@
-//! Has it become slower than it was? What each service's exchanges take, cause by cause, is saved and compared.
+//! Is it slower than before? The cost of each cause for each service is saved and compared.
 //!
-//! Compared is the mean: the time of a cause over all exchanges of its service (setups, where it is found in these), whatever
-//! their number. A service is a port, because addresses change from run to run.
+//! The mean is compared: the time of a cause divided by all exchanges of its service (or by setups,
+//! for causes found in setups). A service is a port, because addresses change from run to run.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,13 +21,14 @@ use crate::cli::ReadArgs;
 use crate::out::is_same;
 
 const SCHEMA: &str = "tcpwhy.baseline/1";
-/// A thousand services with all causes take a tenth of it.
+/// A thousand services with all causes take a tenth of this.
 const LEN_MAX: u64 = 4 << 20;
-/// A cause that adds less of what its service's exchanges take, or less time, is not told from noise.
+/// An increase below this share of the time of the service's exchanges, or below this time, is
+/// noise.
 const NOISE: f64 = 0.01;
 const NOISE_NS: f64 = 100_000.0;
 
-/// What a run took.
+/// The cost of a run.
 #[derive(Debug, Serialize, Deserialize)]
 struct Baseline {
     schema: String,
@@ -36,7 +37,7 @@ struct Baseline {
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Service {
-    /// `port 8080`; those that take little share one.
+    /// `port 8080`; the services that take little time share one entry.
     service: String,
     causes: Vec<Spent>,
 }
@@ -46,13 +47,13 @@ struct Service {
 struct Spent {
     cause: String,
     side: String,
-    /// In all, nanoseconds.
+    /// Total, in nanoseconds.
     ns: i64,
     /// Exchanges (or setups) of the service.
     of: u64,
 }
 
-/// Time in all, and exchanges, by cause and side.
+/// Total time and number of exchanges, by cause and side.
 type Causes<'a> = BTreeMap<(&'a str, &'a str), (i64, u64)>;
 
 /// How much longer a cause may take.
@@ -71,7 +72,7 @@ impl FromStr for Tolerance {
     }
 }
 
-/// What is compared with and what is written, opened while files can be.
+/// The baselines to compare with and to write, opened while files can still be opened.
 pub(crate) struct Baselines {
     against: Option<(PathBuf, Baseline)>,
     save: Option<(PathBuf, File)>,
@@ -89,7 +90,7 @@ impl Baselines {
                 path.display()
             );
         }
-        // What is there stays until the new one is known.
+        // The old content stays until the new one is known.
         let open = |path: &PathBuf| File::options().write(true).create(true).truncate(false).open(path);
         let save = args.save_baseline.as_ref().map(|path| {
             let cannot = || format!("cannot write {} for --save-baseline", path.display());
@@ -98,7 +99,7 @@ impl Baselines {
         Ok(Self { against, save: save.transpose()?, tolerance: args.tolerance })
     }
 
-    /// What has to stay open.
+    /// The file that has to stay open.
     pub(crate) fn file(&self) -> Option<&File> {
         self.save.as_ref().map(|(_, file)| file)
     }
@@ -117,7 +118,7 @@ impl Baselines {
         written.with_context(|| format!("cannot write {} for --save-baseline", path.display()))
     }
 
-    /// What is slower than it was: an entry each, or one that says that nothing is.
+    /// The causes that became slower: one entry each, or a single entry that says there are none.
     pub(crate) fn judge(&self, report: &Report) -> Vec<Gated> {
         let Some((path, before)) = &self.against else { return Vec::new() };
         let name = format!("--against {}", path.display());
@@ -147,7 +148,8 @@ impl Baselines {
     }
 }
 
-/// Reads one. It may be a stranger's: its size is bounded, and what is in it is only compared.
+/// Reads a baseline. It may come from a stranger: its size is bounded, and its content is only
+/// compared.
 fn read(path: &Path) -> anyhow::Result<Baseline> {
     let name = || path.display().to_string();
     let advice =
@@ -190,14 +192,14 @@ impl Baseline {
 }
 
 impl Spent {
-    /// Of one exchange, nanoseconds.
+    /// Per exchange, in nanoseconds.
     fn mean(&self) -> f64 {
         self.ns as f64 / self.of.max(1) as f64
     }
 }
 
 impl Service {
-    /// By how much each cause that has grown beyond the tolerance has, and the words for it.
+    /// Each cause that grew by more than the tolerance: by how much, and the words for it.
     fn slower_than(&self, old: &Self, tolerance: Tolerance) -> Vec<(f64, String)> {
         let whole: f64 = old.causes.iter().map(Spent::mean).sum();
         let told = |now: &Spent| {
@@ -244,7 +246,8 @@ mod tests {
         assert_eq!(slower(&[("server-think", 1_000_000_000, 100)]), 0);
         assert_eq!(slower(&[("server-think", 110_000_000, 10)]), 0);
         assert_eq!(slower(&[("server-think", 111_000_000, 10)]), 1);
-        // Nine times what was nothing to speak of is nothing to speak of; more than a hundredth of the whole is.
+        // Nine times a negligible time is still negligible; more than a hundredth of the whole is
+        // not.
         assert_eq!(slower(&[("rto", 900_000, 10)]), 0);
         assert_eq!(slower(&[("rto", 1_200_000, 10), ("nagle", 1_200_000, 10)]), 2);
     }

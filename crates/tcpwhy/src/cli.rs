@@ -27,7 +27,8 @@ use crate::size::memory;
 use crate::sockets::SocketsArgs;
 use crate::which::Which;
 
-/// Connections and exchanges listed one by one in the JSON document; where all are compared or annotated, some 1 kB of memory each.
+/// How many connections and exchanges the JSON document lists, and how many are kept where all are compared
+/// or annotated, at about 1 kB of memory each.
 pub(crate) const LISTED_FOR_JSON: u64 = 50_000;
 pub(crate) const LISTED_FOR_ALL: u64 = 200_000;
 
@@ -56,7 +57,7 @@ pub(crate) fn words() -> Vec<OsString> {
     let is_input = |word: &OsString| {
         let text = word.to_str().unwrap_or_default();
         let is_command = text == "help" || Cli::command().find_subcommand(text).is_some();
-        // What looks like a file's name is said to be missing where it is.
+        // A word that looks like a file name is taken for one, so that a missing file is reported as such.
         let is_named = text == "-" || (!text.starts_with('-') && text.contains(['.', '/']));
         !is_command && (is_named || Path::new(word).is_file())
     };
@@ -282,7 +283,7 @@ pub(crate) struct ReadArgs {
     pub(crate) tolerance: Tolerance,
 }
 
-/// What the answer is written in.
+/// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For a terminal
@@ -315,7 +316,7 @@ pub(crate) struct ListArgs {
     pub(crate) format: Format,
 }
 
-/// The document of `read --json` has the connections too.
+/// No JSON here: the document of `read --json` lists the connections too.
 fn list_format() -> impl clap::builder::TypedValueParser<Value = Format> {
     PossibleValuesParser::new(["text", "markdown", "csv"])
         .try_map(|name| <Format as ValueEnum>::from_str(&name, false))
@@ -334,15 +335,15 @@ pub(crate) enum Sort {
 }
 
 impl InputArgs {
-    /// What the analysis has to keep.
+    /// Options of the analysis for this listing.
     pub(crate) fn listing(&self, listing: Listing) -> Options {
-        // A secret of this process: whoever made the capture must not know which of its connections collide.
+        // A secret of this process: the author of a capture must not be able to make connections collide.
         let seed = RandomState::new().hash_one(0);
         let max_connections = self.max_connections.map_or(usize::MAX, NonZeroUsize::get);
         Options { listing, max_connections, memory: self.memory, seed, ..Options::default() }
     }
 
-    /// The part of the captures to read, where it is not all.
+    /// The part of the captures to read, if not all of it.
     pub(crate) fn window(&self) -> Option<Window> {
         let some = self.from.is_some() || self.to.is_some();
         some.then(|| Window { from: self.from.clone(), to: self.to.clone(), zone: self.zone() })
@@ -354,13 +355,14 @@ impl InputArgs {
         self.threads.map_or_else(useful, usize::from)
     }
 
-    /// The zone of times of day. The system is asked for its own, which it must be before rights are given up.
+    /// The time zone for times of day. The system's own is read on the first call, which must come before
+    /// rights are given up.
     pub(crate) fn zone(&self) -> Zone {
         static LOCAL: OnceLock<Zone> = OnceLock::new();
         if self.utc { Zone::utc() } else { LOCAL.get_or_init(Zone::local).clone() }
     }
 
-    /// What the analysis has to keep of every exchange.
+    /// Options of the analysis that keep every exchange.
     pub(crate) fn listing_all(&self) -> Options {
         self.listing(Listing::UpTo(LISTED_FOR_ALL))
     }
@@ -370,7 +372,7 @@ impl InputArgs {
         Style { color: self.color.is_on(), ascii: self.ascii, width: self.width(), ..Style::default() }
     }
 
-    /// Whether `tcpwhy live` shows what is read.
+    /// Whether `tcpwhy live` shows the result.
     pub(crate) fn is_live(&self) -> bool {
         self.live().is_some()
     }
@@ -383,7 +385,7 @@ impl InputArgs {
         None
     }
 
-    /// The files from which the same can be read again; none where standard input was not kept.
+    /// The files from which the same packets can be read again; none if standard input was not kept.
     pub(crate) fn kept(&self) -> &[PathBuf] {
         #[cfg(target_os = "linux")]
         if self.live.is_some() {
@@ -392,8 +394,8 @@ impl InputArgs {
         &self.files
     }
 
-    /// What replaces addresses, where they are to be replaced. The key is read by the first call, which must be before rights are given
-    /// up; nothing is replaced where it cannot be.
+    /// Replaces addresses, with `--anonymize`. The first call reads the key and must come before rights are
+    /// given up; nothing is replaced if the key cannot be read.
     pub(crate) fn anonymizer(&self) -> std::io::Result<Option<Anonymizer>> {
         static KEY: OnceLock<[u8; 16]> = OnceLock::new();
         if !self.anonymize {
@@ -415,36 +417,36 @@ impl InputArgs {
         self.width.map_or_else(terminal_width, usize::from)
     }
 
-    /// Whether there is a width to fill.
+    /// Whether output has a width to fit.
     pub(crate) fn fits(&self) -> bool {
         self.width.is_some() || is_terminal()
     }
 
-    /// How much of the sandbox has to be there.
+    /// How much of the sandbox is required.
     pub(crate) fn sandbox(&self) -> Sandbox {
         if self.no_sandbox { Sandbox::Off } else { self.sandbox }
     }
 
-    /// Bounds on reading.
+    /// Limits on reading.
     pub(crate) fn options(&self) -> input::Options {
         input::Options { unpacked_ratio_max: self.max_ratio, ..input::Options::default() }
     }
 }
 
 impl ReadArgs {
-    /// What the answer is written in.
+    /// The output format.
     pub(crate) fn format(&self) -> Format {
         if self.json { Format::Json } else { self.format }
     }
 
-    /// Whether it may be shown by pages.
+    /// Whether a pager may show it.
     pub(crate) fn is_paged(&self) -> bool {
         self.format() == Format::Text && self.input.every.is_none() && !self.serves()
     }
 }
 
 impl ListArgs {
-    /// What the analysis has to keep.
+    /// Options of the analysis.
     pub(crate) fn analysis(&self) -> Options {
         self.input.listing(Listing::UpTo(LISTED_FOR_JSON))
     }
@@ -485,12 +487,12 @@ pub(crate) struct ExplainArgs {
     pub(crate) color: Color,
 }
 
-/// Whether standard output is a terminal that has a size.
+/// Whether standard output is a terminal with a known size.
 pub(crate) fn is_terminal() -> bool {
     terminal_size::terminal_size_of(std::io::stdout()).is_some()
 }
 
-/// Columns of the terminal, where there is one.
+/// Columns of the terminal, or 100 without one.
 pub(crate) fn terminal_width() -> usize {
     let terminal = terminal_size::terminal_size_of(std::io::stdout());
     terminal.map_or(100, |(width, _)| usize::from(width.0.clamp(40, 200)))
@@ -513,19 +515,19 @@ pub(crate) fn parse_every(text: &str) -> Result<std::time::Duration, String> {
     if every.is_zero() { Err(wrong()) } else { Ok(every) }
 }
 
-/// A stack by the name that is shown.
+/// A stack by its displayed name.
 fn parse_stack(text: &str) -> Result<Stack, String> {
     let names = || Stack::ALL.map(|stack| stack.name().to_lowercase()).join(", ");
     let found = Stack::ALL.into_iter().find(|stack| stack.name().eq_ignore_ascii_case(text));
     found.ok_or_else(|| format!("expected one of {}", names()))
 }
 
-/// A filter; what is wrong with it stands on lines of its own, so that the caret is where it belongs.
+/// A filter; an error starts on a line of its own, so that the caret is in the right column.
 fn parse_filter(text: &str) -> Result<Filter, String> {
     text.parse().map_err(|error| format!("\n{error}"))
 }
 
-/// Knows all causes, so that completions offer them and a slip of the pen is answered with the nearest.
+/// Knows all causes, so that completions offer them and a typo is answered with the nearest one.
 fn cause_parser() -> impl clap::builder::TypedValueParser<Value = Cause> {
     PossibleValuesParser::new(Cause::ALL.map(Cause::name)).try_map(|name| name.parse::<Cause>())
 }

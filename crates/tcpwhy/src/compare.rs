@@ -1,4 +1,5 @@
-//! `compare`: what came and what went between two captures, and is it more than chance? A pipeline stops where something got slower.
+//! `compare`: what appeared and disappeared between two captures, and is it more than chance? A
+//! pipeline stops if something got slower.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -111,7 +112,8 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
 
 /// The report of one capture.
 fn one(args: &InputArgs, inputs: Inputs, threads: usize) -> anyhow::Result<Report> {
-    // The first one's lists, three eighths of that at most, are held while the second one is read.
+    // The first report's lists, at most three eighths of that, are kept while the second capture is
+    // read.
     let options = Options { memory: args.memory / 3 * 2, ..args.listing_all() };
     let analysed = analyse(args, inputs, None, options, threads).map_err(Exit::usage)?;
     let summary = &analysed.summary;

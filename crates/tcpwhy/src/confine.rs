@@ -1,5 +1,5 @@
-//! What is given up before a byte of a stranger is looked at? Rights, whatever whoever started this process left open, and the
-//! memory that no honest capture needs.
+//! What is given up before a byte of a stranger's capture is read? Rights, inherited descriptors,
+//! and the memory that no honest capture needs.
 
 #[cfg(unix)]
 use std::os::fd::BorrowedFd;
@@ -14,14 +14,14 @@ use tcpwhy_sandbox::{PARTS, Shortfall};
 use crate::cli::{InputArgs, Sandbox};
 use crate::output::complain;
 
-/// What stays open beside the inputs.
+/// What stays open besides the inputs.
 #[cfg(unix)]
 pub(crate) type Kept<'a> = BorrowedFd<'a>;
 #[cfg(not(unix))]
 pub(crate) type Kept<'a> = &'a ();
 
-/// Gives it all up, as far as the arguments ask for it. Call it when everything is open and before the first thread starts. What
-/// is missing is said; says whether reading may go on.
+/// Gives up all of it, as far as the arguments ask for. Call it when everything is open and before
+/// the first thread starts. It reports what is missing; it returns whether reading may go on.
 pub(crate) fn confine(
     args: &InputArgs,
     inputs: &[&Inputs],
@@ -35,7 +35,7 @@ pub(crate) fn confine(
     }
     let mut shortfalls = before_reading(args, inputs, keep, threads);
     let parts = if serves { tcpwhy_sandbox::restrict_to_serving() } else { tcpwhy_sandbox::restrict() };
-    // Where none of it is to be had, a warning is not enough.
+    // Where none of the sandbox is available, a warning is not enough.
     let fatal = parts.len() == PARTS || (required && !(parts.is_empty() && shortfalls.is_empty()));
     shortfalls.extend(parts);
     say(&shortfalls, fatal);
@@ -45,7 +45,8 @@ pub(crate) fn confine(
     !fatal
 }
 
-/// The same for recordings of others: from here on only files below `from` can be opened, and only to be read; `out` is written.
+/// The same for other people's recordings: from here on only files below `from` can be opened, and
+/// only for reading; `out` is written.
 #[cfg(target_os = "linux")]
 pub(crate) fn confine_to(from: &Path, out: Option<&File>) -> anyhow::Result<()> {
     let ours: Vec<_> = out.into_iter().map(|file| file.as_fd()).collect();
@@ -85,7 +86,7 @@ fn before_reading(
     Vec::new()
 }
 
-/// Descriptors of others, and memory.
+/// Closes inherited descriptors, and limits memory.
 #[cfg(target_os = "linux")]
 fn resources(ours: &[BorrowedFd<'_>], memory: u64) -> Vec<Shortfall> {
     // SAFETY: no thread has been started, and these are all that this process has opened and not closed.
@@ -98,8 +99,9 @@ fn resources(ours: &[BorrowedFd<'_>], memory: u64) -> Vec<Shortfall> {
     limited.map_err(shortfall).err().into_iter().collect()
 }
 
-/// The last line: twice what the analysis keeps to by itself, for what its books do not know and for room that is never used, and
-/// what the program is and reads.
+/// The last line of defence: twice the limit that the analysis keeps by itself, for memory that its
+/// books do not count and for reserved room that is never used, plus what the program itself takes
+/// and reads.
 #[cfg(target_os = "linux")]
 fn memory(allowed: u64, threads: usize) -> u64 {
     allowed.saturating_mul(2).saturating_add(OWN).saturating_add(THREAD * threads as u64)

@@ -1,7 +1,7 @@
 //! `tcpwhy demo`: what does the classic stall look like on this machine, and after the fix?
 //!
-//! Two conversations are recorded on the real kernel and billed. Where the machine allows no capture, it says what
-//! would, and bills the recordings that the project keeps.
+//! Two conversations are recorded on the real kernel and billed. Where the machine allows no
+//! capture, it says what would be needed, and bills the recordings that the project keeps.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
@@ -62,7 +62,8 @@ fn bill(capture: &Path) -> anyhow::Result<(Vec<tcpwhy_report::CaptureInfo>, Repo
     Ok((output::captures(&summary), analysis.finish()))
 }
 
-/// Makes a file. What had its name is removed; where that was a link, what it led to stays as it is.
+/// Writes a file. An existing file of that name is removed first; if it was a link, its target is
+/// left alone.
 fn save(file: &Path, content: &[u8]) -> anyhow::Result<()> {
     let make = || {
         match std::fs::remove_file(file) {
@@ -74,7 +75,7 @@ fn save(file: &Path, content: &[u8]) -> anyhow::Result<()> {
     make().with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Makes the folder, where it is not there.
+/// Makes the directory if it does not exist.
 fn make_folder(dir: &Path) -> anyhow::Result<()> {
     #[cfg(target_os = "linux")]
     let made = tcpwhy_lab::Folder::make(dir).map(drop);
@@ -87,7 +88,7 @@ fn make_folder(dir: &Path) -> anyhow::Result<()> {
 fn record(dir: &Path) -> anyhow::Result<Vec<Conversation>> {
     use tcpwhy_lab::demo::{self, Place, Recording};
 
-    // Where it is refused, plain loopback may still do.
+    // If this is refused, plain loopback may still work.
     let _ = tcpwhy_lab::enter_user_namespace();
     let demo = demo::record(dir)?;
     let place = match demo.place {
@@ -120,7 +121,7 @@ fn record(_dir: &Path) -> anyhow::Result<Vec<Conversation>> {
     anyhow::bail!("live capture needs Linux")
 }
 
-/// Lays out the recordings from the repository's corpus.
+/// Unpacks the recordings of the repository's corpus.
 fn unpack(dir: &Path) -> anyhow::Result<Vec<Conversation>> {
     let kept: [(&str, &[u8], &str); 2] = [
         (

@@ -1,4 +1,5 @@
-//! What does this program itself read of a document of `tcpwhy read --json` (`tcpwhy.report/1`), which a reader in its sandbox has written?
+//! Which fields of a `tcpwhy read --json` document (`tcpwhy.report/1`) does this program read
+//! itself, once a sandboxed reader has written it?
 
 use serde::Deserialize;
 
@@ -19,7 +20,7 @@ pub(crate) struct Connection {
     pub(crate) packets: u64,
     /// Exchanges with a bill.
     pub(crate) billed: u64,
-    /// The largest first.
+    /// Largest first.
     #[serde(default)]
     pub(crate) bill: Vec<Line>,
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What is each command used for? The examples at the end of their help.
+//! What is each command used for? The examples at the end of its help.
 
 pub(crate) const LIST_EXAMPLES: &str = "\
 Examples:

@@ -1,5 +1,6 @@
-//! How does what passes an interface reach a reader without rights? Through a pipe: this process captures and parses nothing, and another,
-//! `tcpwhy read -`, parses in its sandbox and has nothing to do with the capture.
+//! How do packets of an interface reach a reader without rights? Through a pipe: this process
+//! captures and parses nothing, and another, `tcpwhy read -`, parses in its sandbox and has nothing
+//! to do with the capture.
 
 use std::fs::File;
 use std::io::{self, PipeWriter, Write};
@@ -13,7 +14,7 @@ use tcpwhy_sockets::namespace::Namespace;
 
 use crate::live::Recent;
 
-/// Where packets go beside the reader.
+/// Where packets go besides the reader.
 #[derive(Default)]
 pub(crate) struct Copies {
     pub(crate) file: Option<File>,
@@ -26,7 +27,7 @@ pub(crate) struct Feed {
     pub(crate) reader: Child,
 }
 
-/// Gives up every capability of the calling thread and of those that it starts, also of programs.
+/// Gives up every capability of the calling thread, and of the threads and programs that it starts.
 pub(crate) fn give_up_rights() -> io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     let none = CapabilitySet::empty();
@@ -38,8 +39,8 @@ pub(crate) fn give_up_rights() -> io::Result<()> {
 }
 
 impl Feed {
-    /// Starts a capture, and a reader of it with these words behind `tcpwhy`. What is captured goes into `copies` as well. Once the
-    /// interface is open, neither has a capability.
+    /// Starts a capture and its reader, `tcpwhy` with these words. Captured packets go into
+    /// `copies` as well. Once the interface is open, neither process has a capability.
     pub(crate) fn start(
         options: Options,
         namespace: &Namespace,
@@ -52,7 +53,7 @@ impl Feed {
         let capture = namespace
             .enter(|| Capture::start_confined(options, sink, give_up_rights))
             .context("cannot enter the network namespace (root can)")?
-            // It names its source itself.
+            // The error names its source itself.
             .map_err(|error| anyhow!("{error}"))?;
         let reader = reader(words, Stdio::from(input), stdout)?;
         Ok(Self { capture, reader })
@@ -63,34 +64,35 @@ impl Feed {
         self.capture.counts()
     }
 
-    /// What replaces the filter in the kernel.
+    /// Replaces the filter in the kernel.
     pub(crate) fn narrow(&self) -> Narrow {
         self.capture.narrow()
     }
 
-    /// Whether the reader does not read any more.
+    /// Whether the reader has stopped reading.
     pub(crate) fn has_ended(&self) -> bool {
         self.capture.has_ended()
     }
 
-    /// Ends the capture and with it the reader's input; what the reader goes on to say is still to be read.
+    /// Ends the capture and with it the reader's input; the reader's remaining output is still to
+    /// be read.
     pub(crate) fn stop(self) -> (Result<Stats, tcpwhy_host::capture::Error>, Child) {
         (self.capture.stop(), self.reader)
     }
 }
 
-/// `tcpwhy` with these words and no rights: a reader, which goes on into its sandbox.
+/// Starts `tcpwhy` with these words and no rights: a reader, which then enters its sandbox.
 pub(crate) fn reader(words: &[String], stdin: Stdio, stdout: Stdio) -> anyhow::Result<Child> {
     let this = std::env::current_exe().context("cannot find this program's own file")?;
     let mut command = Command::new(this);
-    // Ctrl-C is for this process, which ends the input.
+    // Ctrl-C is for this process, which then ends the reader's input.
     command.args(words).stdin(stdin).stdout(stdout).process_group(0);
     let spawn = move || give_up_rights().and_then(|()| command.spawn());
     let spawned = std::thread::scope(|scope| scope.spawn(spawn).join());
     spawned.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).context("cannot start the reader")
 }
 
-/// Into the copies and then into the pipe.
+/// Writes into the copies and then into the pipe.
 struct All {
     copies: Copies,
     pipe: PipeWriter,

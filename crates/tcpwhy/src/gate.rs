@@ -1,4 +1,5 @@
-//! Should a pipeline stop? `--fail-on` says at which share of the time, or at which wait, and at which port.
+//! Should a pipeline stop? `--fail-on` says at which share of the time or at which wait, and
+//! optionally on which port.
 
 use std::str::FromStr;
 
@@ -23,9 +24,9 @@ pub(crate) struct Gate {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Limit {
-    /// Part of the whole time, 0 to 1; a cause without a limit must not take any time.
+    /// Share of the whole time, 0 to 1; a cause without a limit must not take any time.
     Share(f64),
-    /// What one wait may take, at this place of the order.
+    /// How long a wait may be at this quantile.
     Wait(Quantile, Duration),
 }
 
@@ -115,7 +116,8 @@ impl Gate {
         finding.cause == self.cause && at_port
     }
 
-    /// Whether its port has findings of its own: whatever was billed at a port has some, unless it is one of many that took little.
+    /// Whether its port has findings: each billed port has some, unless it is one of many that took
+    /// little.
     fn is_of_any(&self, report: &Report) -> bool {
         let at =
             |finding: &Finding| matches!(finding.servers, Servers::One(at) if Some(at.port) == self.port);
@@ -140,7 +142,7 @@ impl Gate {
     fn judge_share(&self, share: f64, found: &[&Finding], report: &Report) -> (bool, String) {
         let lines = report.bill.iter().filter(|line| line.cause == self.cause);
         let spent: Duration = match self.port {
-            // Of a port, what was found there.
+            // With a port, the findings at that port count.
             Some(_) => found.iter().map(|finding| finding.ns).sum(),
             None => lines.map(|line| line.ns).sum(),
         };
@@ -156,7 +158,7 @@ impl Gate {
     }
 }
 
-/// By the finding that is worst in this.
+/// Judges by the finding that is worst at this quantile.
 fn judge_wait(quantile: Quantile, limit: Duration, found: &[&Finding]) -> (bool, String) {
     let (name, value): (_, fn(&Finding) -> Duration) = match quantile {
         Quantile::P50 => ("p50", |finding| finding.p50),
@@ -176,12 +178,12 @@ fn judge_wait(quantile: Quantile, limit: Duration, found: &[&Finding]) -> (bool,
     (value(worst) > limit, reason)
 }
 
-/// What each of the gates comes to.
+/// The result of each gate.
 pub(crate) fn judge(gates: &[Gate], report: &Report) -> Vec<Gated> {
     gates.iter().map(|gate| gate.judge(report)).collect()
 }
 
-/// Where nothing was analysed, none of them can be passed.
+/// If nothing was analysed, no gate can be passed.
 pub(crate) fn nothing_to_judge(gates: &[Gate]) -> Vec<Gated> {
     let reason = "nothing was analysed, so the condition cannot be checked";
     gates
@@ -190,10 +192,10 @@ pub(crate) fn nothing_to_judge(gates: &[Gate]) -> Vec<Gated> {
         .collect()
 }
 
-/// Why the pipeline is to stop, on standard error.
+/// Says on standard error why the pipeline is to stop.
 pub(crate) fn say(gates: &[Gated]) {
     for gate in gates.iter().filter(|gate| gate.failed) {
-        // What a baseline says is named after its file.
+        // A baseline's gate already has the option in its name.
         let name = if gate.gate.starts_with("--") {
             gate.gate.clone()
         } else {

@@ -1,4 +1,4 @@
-//! What is the answer so far? Printed every so often while a pipe goes on.
+//! What is the answer so far? Printed at intervals while a pipe goes on.
 
 use std::cell::Cell;
 #[cfg(target_os = "linux")]
@@ -16,13 +16,13 @@ use crate::cli::InputArgs;
 #[cfg(target_os = "linux")]
 use crate::live::so_far::Before;
 
-/// When the next one is due.
+/// Tells when the next answer is due.
 pub(crate) struct Interim {
     every: Option<Duration>,
     began: Instant,
     last: Cell<Instant>,
     due: Cell<bool>,
-    /// As lines of `tcpwhy live`, with what the last one said.
+    /// Print lines of `tcpwhy live`, relative to the previous one.
     #[cfg(target_os = "linux")]
     is_live: bool,
     #[cfg(target_os = "linux")]
@@ -48,7 +48,7 @@ impl Interim {
         }
     }
 
-    /// Something has been read: looks at the clock.
+    /// Looks at the clock after each read.
     pub(crate) fn on_progress(&self) {
         if let Some(every) = self.every {
             self.due.set(self.last.get().elapsed() >= every);
@@ -60,7 +60,7 @@ impl Interim {
         self.due.get()
     }
 
-    /// Prints it.
+    /// Prints the answer so far.
     #[expect(clippy::disallowed_methods, reason = "as above")]
     pub(crate) fn show(&self, engine: &Engine, packets: u64, style: Style) {
         self.due.set(false);
@@ -86,7 +86,7 @@ impl Interim {
             out += &(line + "\n");
         }
         out += &text::bill(&report, style);
-        // Whoever does not read any more is told so at the end.
+        // A reader that has gone away is reported at the end.
         let mut stdout = std::io::stdout().lock();
         let _ = stdout.write_all((out + "\n").as_bytes()).and_then(|()| stdout.flush());
     }

@@ -1,4 +1,4 @@
-//! What decides which addresses stand for those of a capture, where a file says it?
+//! Which key decides how addresses are replaced, where a file gives it?
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -6,13 +6,13 @@ use std::path::Path;
 
 use tcpwhy_wire::anonymize;
 
-/// Nobody keeps a secret of more bytes; a device has no end.
+/// No real secret is longer; a device never ends.
 const LEN_MAX: u64 = 1 << 20;
 
-/// The key that a file's bytes make.
+/// The key derived from a file's bytes.
 ///
 /// # Errors
-/// It cannot be read, or is too long.
+/// The file cannot be read, or is too long.
 pub(crate) fn of(file: &Path) -> io::Result<[u8; 16]> {
     let mut secret = Vec::new();
     File::open(file)?.take(LEN_MAX + 1).read_to_end(&mut secret)?;

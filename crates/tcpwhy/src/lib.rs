@@ -1,5 +1,5 @@
-//! The parts of the `tcpwhy` command that other programs can use too: opening and reading captures, analysing them on
-//! several threads, and judging bills against what the applications' own clocks said.
+//! Which parts of the `tcpwhy` command can other programs use? Opening and reading captures,
+//! analysing them on several threads, and comparing bills with the applications' own clocks.
 
 pub mod input;
 #[cfg(target_os = "linux")]

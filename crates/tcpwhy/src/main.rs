@@ -1,8 +1,8 @@
 //! Where did every millisecond of a TCP exchange go, whose is it, and what should be changed?
 //!
-//! The flow, once, in order, is [`read`]: inputs are opened, their segments pass the filter into the analysis (`opened`), the
-//! analysis draws up the bills, files are written (`targets`), and the report is printed. Everything else here is options, words and
-//! exit codes.
+//! The whole flow, in order, is [`read`]: inputs are opened, their segments pass the filter into
+//! the analysis (`opened`), the analysis draws up the bills, files are written (`targets`), and the
+//! report is printed. Everything else here is options, words and exit codes.
 
 mod annotate;
 mod baseline;
@@ -58,13 +58,13 @@ use which::Which;
 const ANALYSED: u8 = 0;
 /// The input could not be analysed at all.
 const NOT_ANALYSED: u8 = 1;
-/// The command line asks for something that is not there.
+/// The command line asks for something that does not exist.
 const WRONG_USAGE: u8 = 2;
-/// `--fail-on` found its cause.
+/// A `--fail-on` condition was exceeded.
 const GATE_CLOSED: u8 = 3;
-/// The inputs were read, and there was nothing in them to analyse.
+/// The inputs were read, but they contained nothing to analyse.
 const NOTHING_ANALYSED: u8 = 5;
-/// Of several inputs one could not be read at all; the others were analysed.
+/// One of several inputs could not be read at all; the others were analysed.
 const PARTLY_ANALYSED: u8 = 4;
 
 fn main() -> ExitCode {
@@ -93,7 +93,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => ExitCode::from(code),
-        // Whoever reads us has read enough: `tcpwhy read ... | head`.
+        // The reader of our output has read enough: `tcpwhy read ... | head`.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::from(ANALYSED),
         Err(error) => {
             if let Some(Exit(code)) = error.downcast_ref() {
@@ -105,7 +105,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Why a command ends before its end; what was wrong has been said.
+/// A command ends early with this status; the error has already been reported.
 #[derive(Debug)]
 struct Exit(u8);
 
@@ -118,7 +118,7 @@ impl std::fmt::Display for Exit {
 impl std::error::Error for Exit {}
 
 impl Exit {
-    /// The command line asks for what cannot be.
+    /// The command line asks for something impossible.
     fn usage(why: impl std::fmt::Display) -> anyhow::Error {
         output::complain(&why.to_string());
         Self(WRONG_USAGE).into()
@@ -127,7 +127,7 @@ impl Exit {
 
 /// `tcpwhy read`: captures in, bill out.
 fn read(args: &ReadArgs) -> anyhow::Result<u8> {
-    // Whatever will be read or written is opened first: then the right to open anything is given up.
+    // Open everything that will be read or written first, then give up the right to open anything.
     let targets = Targets::open(args)?;
     let mut opened =
         Opened::open(&args.input, args.more_passes(), args.is_paged(), &targets.kept(), targets.serving())?;
@@ -135,7 +135,8 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     if args.draws() {
         analysis.memory -= opened.prepare_to_draw(&mut analysis, args.is_page_alone());
     }
-    // Segments in, bills out. Behind the answer the program ends: what lists have of a million pieces is not given back one by one.
+    // Segments in, bills out. The program ends after the answer: freeing a million list entries one
+    // by one is wasted time.
     let mut analysed = ManuallyDrop::new(opened.analyse(analysis)?);
     let output = opened.output(&analysed);
     if let Some(why) = output.nothing(&analysed.report) {
@@ -143,15 +144,15 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
         targets.say_what_is_left();
         return code;
     }
-    // What was asked for can now be found, and what it costs be judged.
+    // Now the requested connection can be found, and its cost judged.
     let connection = chosen(args, &mut opened, &mut analysed)?;
     let mut output = opened.output(&analysed);
     let gates = targets.judge(&analysed.report)?;
-    // The packets of what turned out to be expensive, for files and pages: further passes.
+    // The packets of the expensive exchanges, for files and pages: further passes.
     let drawn = ManuallyDrop::new(targets.draw(&mut opened, &mut analysed)?);
     targets.write(&mut opened, &output, (&analysed.report, &drawn))?;
     let to_serve = targets.inputs_to_serve(&mut opened);
-    // What is written for others has nothing of what was asked.
+    // Files written for others contain no requests, so this comes after them.
     if args.show_requests {
         targets.say_what_is_missing();
         requests::name(&mut opened, &mut analysed.report)?;
@@ -168,7 +169,7 @@ fn read(args: &ReadArgs) -> anyhow::Result<u8> {
     }
     match shown {
         Err(error) if !output::is_broken_pipe(&error) => Err(error),
-        // Whoever reads us has read enough; a pipeline that waits for the exit code wants to know all the same.
+        // The reader has read enough; a pipeline that waits for the exit code still wants it.
         _ if gates.iter().any(|gate| gate.failed) => Ok(GATE_CLOSED),
         _ => Ok(analysed_code(&analysed)),
     }
@@ -196,7 +197,7 @@ fn analysed_code(analysed: &Analysed) -> u8 {
     if analysed.summary.is_partial() { PARTLY_ANALYSED } else { ANALYSED }
 }
 
-/// Nothing analysed is no success, and no condition holds.
+/// An empty input is no success, and no condition holds.
 fn nothing(args: &ReadArgs, output: &Output<'_>, report: &Report, why: &str) -> anyhow::Result<u8> {
     output::complain(why);
     let gates = gate::nothing_to_judge(&args.fail_on);
@@ -207,7 +208,8 @@ fn nothing(args: &ReadArgs, output: &Output<'_>, report: &Report, why: &str) -> 
     Ok(NOTHING_ANALYSED)
 }
 
-/// The number of the connection that was asked for, where one was. By its ends it is known only now, and another pass lists it.
+/// The number of the requested connection, if any. If it was given by its ends, its number is known
+/// only now, and another pass lists it.
 fn chosen(args: &ReadArgs, opened: &mut Opened<'_>, analysed: &mut Analysed) -> anyhow::Result<Option<u64>> {
     let number = match args.connection {
         None => return Ok(None),
@@ -219,7 +221,7 @@ fn chosen(args: &ReadArgs, opened: &mut Opened<'_>, analysed: &mut Analysed) -> 
                     "this needs a second pass, which a pipe does not allow: use --connection {number}"
                 ))
             })?;
-            // With what only the one connection's listing keeps.
+            // With the details that only a listing of one connection keeps.
             let mut options = args.input.listing(Listing::Connection(number));
             options.memory -= passes::bytes(&analysed.report).min(options.memory / 4);
             let again = opened.pass(inputs, options, opened.threads)?;
@@ -256,7 +258,8 @@ fn show(
     }
 }
 
-/// `-v` without a connection: the packets of the most expensive exchange, which only a second pass can keep.
+/// `-v` without a connection: the packets of the most expensive exchange, which only a second pass
+/// can keep.
 fn ladder_of_the_worst(
     opened: &mut Opened<'_>,
     output: &mut Output<'_>,

@@ -1,4 +1,5 @@
-//! What do the shell and the manual say? The same as the parser: both are made from its definition.
+//! Where do completions and the man page come from? From the parser's definition, so that they
+//! always agree with it.
 
 use std::io::Write as _;
 

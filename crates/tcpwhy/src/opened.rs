@@ -1,4 +1,5 @@
-//! What is open, and what does a pass over it find? All is opened before the first byte is looked at, and nothing later.
+//! What is open, and what does a pass over it find? Everything is opened before the first byte is
+//! read, and nothing later.
 
 use std::path::Path;
 
@@ -20,11 +21,11 @@ use crate::pager::Pager;
 use crate::progress::Progress;
 use crate::{Exit, NOT_ANALYSED};
 
-/// Inputs as they are read: opened, and nothing else can be any more.
+/// Inputs as they are read: they are open, and nothing else can be opened any more.
 pub(crate) struct Opened<'a> {
     pub(crate) args: &'a InputArgs,
     inputs: Option<Inputs>,
-    /// For further passes; none where they can be read only once.
+    /// For further passes; empty if the inputs can be read only once.
     again: Vec<Inputs>,
     pub(crate) threads: usize,
     #[cfg(unix)]
@@ -37,14 +38,15 @@ pub(crate) struct Opened<'a> {
 pub(crate) struct Analysed {
     pub(crate) summary: InputSummary,
     pub(crate) report: Report,
-    /// Where all packets were kept, what no ladder has.
+    /// Where all packets were kept: the SACKs, which ladders lack.
     pub(crate) sacks: Option<Sacks>,
-    /// The part of the captures that was read, where it was not all.
+    /// The part of the captures that was read, if not all.
     span: Option<Span>,
 }
 
 impl<'a> Opened<'a> {
-    /// Opens the inputs, so many times more, and gives up the rest but for what is `kept` open and for threads that serve.
+    /// Opens the inputs, `more` times more, and gives up all rights except to the descriptors of
+    /// `kept` and those that serving needs.
     pub(crate) fn open(
         args: &'a InputArgs,
         more: usize,
@@ -82,25 +84,26 @@ impl<'a> Opened<'a> {
         self.ends.as_ref()
     }
 
-    /// The inputs for one more pass, where they can be read again.
+    /// The inputs for one more pass, if they can be read again.
     pub(crate) fn again(&mut self) -> Option<Inputs> {
         self.again.pop()
     }
 
-    /// Who shows the answer by pages, if there is somebody.
+    /// The pager that shows the answer, if there is one.
     #[cfg(unix)]
     pub(crate) fn pager(&mut self) -> Option<Pager> {
         self.pager.take()
     }
 
-    /// Has the first pass count streams as Wireshark does, of one file: each has its own. Returns how much of so many bytes that takes.
+    /// Lets the first pass count streams as Wireshark does, if there is one input: each file has
+    /// its own numbers. Returns how many bytes of `memory` that takes.
     pub(crate) fn count_streams(&mut self, memory: usize) -> usize {
         let one = self.inputs.as_mut().filter(|inputs| inputs.count() == 1);
         one.map_or(0, |inputs| inputs.aside.count_streams(memory))
     }
 
-    /// Has the first pass keep all packets, of one short file that is read from its first packet to its last one, or remember where
-    /// they lie. Returns how much of the memory that takes.
+    /// Lets the first pass keep all packets, if there is one short file that is read whole, or else
+    /// remember where they lie. Returns how much memory that takes.
     pub(crate) fn prepare_to_draw(&mut self, options: &mut Options, for_a_page: bool) -> usize {
         let whole = self.inputs.as_mut().filter(|inputs| inputs.count() == 1 && self.args.window().is_none());
         let Some(inputs) = whole else { return 0 };
@@ -115,7 +118,7 @@ impl<'a> Opened<'a> {
         inputs.aside.learn_places(options.memory)
     }
 
-    /// The first pass; says what could not be read.
+    /// The first pass; reports what could not be read.
     pub(crate) fn analyse(&mut self, options: Options) -> anyhow::Result<Analysed> {
         let inputs = self.inputs.take().unwrap_or_else(|| unreachable!("there is one first pass"));
         let analysed = self.pass(inputs, options, self.threads)?;
@@ -126,33 +129,33 @@ impl<'a> Opened<'a> {
         Ok(analysed)
     }
 
-    /// A further one.
+    /// A further pass.
     pub(crate) fn pass(&self, inputs: Inputs, options: Options, threads: usize) -> anyhow::Result<Analysed> {
         analyse(self.args, inputs, self.ends(), options, threads).map_err(Exit::usage)
     }
 
-    /// Who prints it.
+    /// The printer of these results.
     pub(crate) fn output(&self, analysed: &Analysed) -> Output<'a> {
         Output::new(self.args, &analysed.summary, analysed.span, self.ends())
     }
 }
 
 impl Analysed {
-    /// Who prints it, of one capture.
+    /// The printer of the results of one capture.
     pub(crate) fn output<'a>(&self, args: &'a InputArgs) -> Output<'a> {
         Output::new(args, &self.summary, self.span, None)
     }
 }
 
-/// With all that will be read and written open, gives up the rest but for threads that serve. The threads to use; `None` where nothing
-/// may be read.
+/// Gives up all rights, with everything open that will be read or written, except what threads that
+/// serve need. Returns how many threads to use; `None` if nothing may be read.
 pub(crate) fn confined(
     args: &InputArgs,
     opened: &[&Inputs],
     keep: &[confine::Kept<'_>],
     serves: Option<usize>,
 ) -> Option<usize> {
-    // Before signals only ask for an end: whoever writes the key into a pipe may never come.
+    // While signals still end the process: if the key comes from a pipe, its writer may never come.
     if let Err(error) = args.anonymizer() {
         let file = args.key.as_deref().unwrap_or(Path::new("")).display();
         output::complain(&format!("cannot read {file} for --key: {error}"));
@@ -162,15 +165,15 @@ pub(crate) fn confined(
     if let Err(error) = stop::on_signals() {
         output::complain(&format!("warning: a signal will end the program without an answer: {error}"));
     }
-    // What the system would be asked for later, while it still answers.
+    // Ask the system for these while it still answers.
     let threads = args.threads();
     args.zone();
     let all = threads + serves.unwrap_or(0);
     confine::confine(args, opened, keep, all, serves.is_some()).then_some(threads)
 }
 
-/// One pass over the inputs: every segment that the filter lets through goes into the analysis; of connections that several inputs saw,
-/// those of one.
+/// One pass over the inputs: every segment that passes the filter goes into the analysis; a
+/// connection seen by several inputs is taken from one of them.
 pub(crate) fn analyse(
     args: &InputArgs,
     mut inputs: Inputs,
@@ -178,12 +181,12 @@ pub(crate) fn analyse(
     mut options: Options,
     threads: usize,
 ) -> Result<Analysed, WindowError> {
-    // What has been read before is at its end.
+    // An input that has been read before is at its end.
     inputs.rewind();
     options.memory = options.memory.saturating_sub(ends.map_or(0, |ends| ends.bytes));
     options.memory -= inputs.set_memory(options.memory);
     if args.every.is_some() {
-        // What is said in between is drawn up from a copy of it all.
+        // Interim answers are drawn up from a copy of the whole analysis.
         options.memory /= 2;
     }
     let mut chosen = ends.map(Ends::choice);

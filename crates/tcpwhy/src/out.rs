@@ -1,4 +1,5 @@
-//! Which files does `read` write? They are made before rights are given up, and are none of those that are read.
+//! Which files does `read` write? They are made before rights are given up, and must not be any of
+//! the inputs.
 
 use std::fs::File;
 use std::io;
@@ -6,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 
-/// A file to write, open; what was in it stays until there is something to write.
+/// An open file to write; its old content stays until there is something to write.
 pub(crate) struct OutFile {
     path: PathBuf,
     file: File,
-    /// A pipe or a device has none.
+    /// False for a pipe or a device.
     has_length: bool,
 }
 
 impl OutFile {
-    /// Makes the file that an option names, or opens it.
+    /// Makes or opens the file that an option names.
     pub(crate) fn create(path: &Path, option: &str, inputs: &[PathBuf]) -> anyhow::Result<Self> {
         ensure!(
             !inputs.iter().any(|input| is_same(path, input)),
@@ -32,7 +33,7 @@ impl OutFile {
         &self.file
     }
 
-    /// The same, empty.
+    /// The file, emptied.
     pub(crate) fn emptied(&self) -> io::Result<&File> {
         if self.has_length {
             self.file.set_len(0)?;
@@ -45,7 +46,7 @@ impl OutFile {
     }
 }
 
-/// Whether two names are of one file, by whatever links.
+/// Whether two names lead to the same file, through whatever links.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     #[cfg(unix)]
     let of = |path: &Path| {

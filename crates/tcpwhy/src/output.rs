@@ -1,4 +1,4 @@
-//! Who gets to read what? Results go to standard output, what went wrong to standard error.
+//! What is printed where? Results go to standard output, problems to standard error.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ use crate::ends::Ends;
 use crate::pager::Pager;
 use crate::which::Which;
 
-/// Prints reports in the form that was asked for.
+/// Prints reports in the requested form.
 pub(crate) struct Output<'a> {
     files: Vec<CaptureInfo>,
     args: &'a InputArgs,
@@ -75,13 +75,13 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// What is printed from here on goes to whoever shows it by pages, if there is somebody.
+    /// Sends all further output to the pager, if there is one.
     #[cfg(unix)]
     pub(crate) fn page(&mut self, pager: Option<Pager>) {
         self.pager = pager;
     }
 
-    /// Waits until it has been read.
+    /// Waits until the user has closed the pager.
     pub(crate) fn finish(&mut self) {
         #[cfg(unix)]
         if let Some(pager) = self.pager.take() {
@@ -97,7 +97,7 @@ impl<'a> Output<'a> {
         print(text)
     }
 
-    /// Why nothing was analysed, where nothing was.
+    /// Why nothing was analysed, if nothing was.
     pub(crate) fn nothing(&self, report: &Report) -> Option<String> {
         answer::nothing(report, &self.files)
     }
@@ -114,7 +114,7 @@ impl<'a> Output<'a> {
         self.print(&shown)
     }
 
-    /// The bills as rows.
+    /// The bills as CSV rows.
     pub(crate) fn csv(report: &Report, has_requests: bool) -> anyhow::Result<()> {
         let mut stdout = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
         csv::bills(report, has_requests, &mut stdout)?;
@@ -135,7 +135,7 @@ impl<'a> Output<'a> {
         Ok(stdout.flush()?)
     }
 
-    /// One connection, its packets, or one exchange of it.
+    /// One connection, its packets, or one of its exchanges.
     pub(crate) fn drill_down(&mut self, report: &Report, number: u64, args: &ReadArgs) -> anyhow::Result<()> {
         let shown = match args.exchange {
             Some(_) => text::ladder(report, &self.files, number, args.exchange, self.style),
@@ -163,7 +163,7 @@ impl<'a> Output<'a> {
             Sort::Start => text::Order::Start,
             Sort::Slowest => text::Order::Slowest,
         };
-        // Where there is no terminal, nothing has to fit.
+        // Without a terminal, there is no width to fit.
         let style = if self.args.fits() { self.style } else { Style { width: usize::MAX, ..self.style } };
         let of = |connection: &Connection| counted.of(connection, self.args.anonymize);
         let streams = match self.files.len() {
@@ -183,17 +183,17 @@ impl<'a> Output<'a> {
         self.print(&shown)
     }
 
-    /// What was read.
+    /// The inputs.
     pub(crate) fn files(&self) -> &[CaptureInfo] {
         &self.files
     }
 
-    /// By how much the reader's clock is ahead of UTC, in seconds.
+    /// How far the reader's time zone is ahead of UTC, in seconds.
     pub(crate) fn offset_s(&self) -> i32 {
         self.style.offset_s
     }
 
-    /// The command that reads the same once more, as a shell takes it; empty where nothing has it.
+    /// The shell command that reads the same input again; empty if nothing keeps it.
     pub(crate) fn again(&self) -> String {
         if self.args.kept().is_empty() {
             return String::new();
@@ -222,12 +222,12 @@ impl<'a> Output<'a> {
     }
 }
 
-/// What a file is called where names are replaced.
+/// A file's name where names are replaced.
 pub(crate) fn anonymous(i: usize) -> String {
     format!("anonymized-{}.pcapng", i + 1)
 }
 
-/// Whether the report has what was asked for; complains where it has not.
+/// Whether the report has the requested connection and exchange; complains if not.
 pub(crate) fn lists(report: &Report, connection: u64, exchange: Option<u64>) -> bool {
     let Some(listed) = report.connection(connection) else {
         let there = report.omitted.connections;
@@ -244,8 +244,8 @@ pub(crate) fn lists(report: &Report, connection: u64, exchange: Option<u64>) -> 
     }
 }
 
-/// The number of the connection that is meant; of several, the most expensive one. Complains where there is none, and says which
-/// others there are.
+/// The number of the connection that `which` names; the most expensive one if several match. Complains if
+/// there is none, and says which others there are.
 pub(crate) fn found(report: &Report, which: Which) -> Option<u64> {
     let mut found: Vec<_> = report.connections.iter().filter(|connection| which.is(connection)).collect();
     let cost = |connection: &Connection| connection.bill.iter().map(|line| line.ns).sum::<Duration>();
@@ -310,7 +310,7 @@ fn capture_info(file: &FileSummary) -> CaptureInfo {
     }
 }
 
-/// Says on standard error what could not be read, and where.
+/// Reports on standard error what could not be read, and where.
 pub(crate) fn troubles(summary: &InputSummary) {
     for file in &summary.files {
         let path = file.path.to_string_lossy();
@@ -359,9 +359,9 @@ pub(crate) fn explanation(cause: Option<Cause>, color: Color) -> anyhow::Result<
     Ok(ANALYSED)
 }
 
-/// What the parser has to say: help, the version, or what is wrong. A file's name can be taken for an option and quoted, and its
-/// line breaks would look like lines of ours: where something in the words acts, they are parsed once more as they may be
-/// shown, to the same complaint.
+/// Prints what the parser has to say: help, the version, or an error. An error may quote a file's name whose
+/// line breaks would look like our own lines: if any word has characters that act on a terminal, the words
+/// are made visible and parsed again, which gives the same complaint.
 pub(crate) fn usage(error: clap::Error) -> ExitCode {
     let words: Vec<OsString> = cli::words();
     let shown: Vec<OsString> =
@@ -379,13 +379,13 @@ pub(crate) fn usage(error: clap::Error) -> ExitCode {
     ExitCode::from(error.exit_code() as u8)
 }
 
-/// On standard error, one line, with nothing in it that acts on a terminal.
+/// Prints one line on standard error, with nothing in it that acts on a terminal.
 pub(crate) fn complain(message: &str) {
-    // There is nobody left to tell where standard error is closed.
+    // If standard error is closed, there is nobody left to tell.
     let _ = writeln!(std::io::stderr(), "tcpwhy: {}", visible(&without_numbers(message)));
 }
 
-/// The same of a message whose line breaks are our own.
+/// The same for a message with line breaks of our own.
 pub(crate) fn complain_in_lines(message: &str) {
     let mut lines = message.lines();
     complain(lines.next().unwrap_or_default());
@@ -394,7 +394,7 @@ pub(crate) fn complain_in_lines(message: &str) {
     }
 }
 
-/// An error with what led to it, each once: some say their source themselves.
+/// An error and its causes, each once: some errors include their source themselves.
 pub(crate) fn told(error: &anyhow::Error) -> String {
     error.chain().fold(String::new(), |told, cause| {
         let cause = cause.to_string();
@@ -406,7 +406,7 @@ pub(crate) fn told(error: &anyhow::Error) -> String {
     })
 }
 
-/// The system's words for an error, without its number, which the standard library puts behind them.
+/// The system's words for an error, without the number that the standard library appends.
 pub(crate) fn without_numbers(message: &str) -> String {
     let mut pieces = message.split(" (os error ");
     let mut said = pieces.next().unwrap_or_default().to_owned();
@@ -419,7 +419,8 @@ pub(crate) fn without_numbers(message: &str) -> String {
     said
 }
 
-/// The same by pages, where it is `wanted`, longer than the screen, and no right has been given up.
+/// The same through a pager, if `wanted` and the text is longer than the screen; only before rights are given
+/// up.
 pub(crate) fn print_by_page(text: &str, wanted: bool) -> anyhow::Result<()> {
     #[cfg(unix)]
     return by(Pager::start(wanted), text);
@@ -430,7 +431,7 @@ pub(crate) fn print_by_page(text: &str, wanted: bool) -> anyhow::Result<()> {
     }
 }
 
-/// By a pager that was started before, if one was.
+/// Prints through a pager if one was started before.
 #[cfg(unix)]
 pub(crate) fn by(pager: Option<Pager>, text: &str) -> anyhow::Result<()> {
     let Some(mut pager) = pager else { return print(text) };

@@ -1,6 +1,7 @@
-//! How is a page's data drawn up by several threads, and deflated while it is written down?
+//! How do several threads draw up a page's data, and deflate it while it is written?
 //!
-//! One thread writes numbers as text, piece by piece, and others deflate the pieces: the same file as one thread alone writes.
+//! One thread writes numbers as text, piece by piece, and others deflate the pieces: the file is
+//! the same as from a single thread.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,10 +11,10 @@ use std::thread;
 use tcpwhy::threads::USEFUL_MAX;
 use tcpwhy_page::{Deflated, Deflater, Page, file};
 
-/// Pieces that wait for each thread at most.
+/// Pieces that may wait for each thread.
 const PIECES_AHEAD: usize = 4;
 
-/// Deals out pieces, in turns.
+/// Hands out pieces to the threads in turn.
 struct Dealer {
     hands: Vec<SyncSender<Vec<u8>>>,
     dealt: usize,
@@ -32,14 +33,15 @@ impl Write for Dealer {
     }
 }
 
-/// Does something for each of so many, on so many threads: each thread takes the next one that nobody has begun.
+/// Calls `make` for each of `count` items on up to `threads` threads: each takes the next item that
+/// is free.
 pub(crate) fn each(count: usize, make: &(dyn Fn(usize) + Sync), threads: usize) {
     let next = AtomicUsize::new(0);
     let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < count);
     let work = || std::iter::from_fn(take).for_each(make);
     thread::scope(|scope| {
         for _ in 1..threads.min(USEFUL_MAX).min(count) {
-            // Where the system gives no thread, those that are there do it all.
+            // If the system gives no more threads, the existing ones do all the work.
             if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                 break;
             }
@@ -48,14 +50,14 @@ pub(crate) fn each(count: usize, make: &(dyn Fn(usize) + Sync), threads: usize) 
     });
 }
 
-/// Writes the page on so many threads.
+/// Writes the page on this many threads.
 pub(crate) fn write(page: &Page<'_>, to: impl Write, threads: usize) -> io::Result<()> {
     if threads < 2 {
         return file::write(page, to);
     }
     let start = |_| {
         let ((hand, pieces), (out, deflated)) = (sync_channel(PIECES_AHEAD), channel());
-        // Where the system gives no thread, one does it all.
+        // If the system gives no thread, a single one writes the page.
         thread::Builder::new().spawn(move || deflate(&pieces, &out)).ok().map(|_| (hand, deflated))
     };
     let Some(started) = (0..threads.min(USEFUL_MAX)).map(start).collect::<Option<Vec<_>>>() else {

@@ -1,7 +1,7 @@
 //! `--html` and `--serve`: which packets does the page show, and what is known besides the report?
 //!
-//! What is drawn packet by packet is known only after the first pass; a second one
-//! looks at these connections, and at others between the same hosts.
+//! The exchanges to draw packet by packet are known only after the first pass; a second one reads
+//! their connections, and others between the same hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -25,12 +25,12 @@ use crate::output::Output;
 use crate::packing;
 use crate::passes::bytes;
 
-/// Connections of a report with their packets, and what no ladder has of these.
+/// Connections of a report with their packets, and their SACKs, which ladders lack.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Drawn {
     pub(crate) report: Report,
     pub(crate) sacks: BTreeMap<u64, Sacks>,
-    /// Nanoseconds that packets took from one capture to the other, where two have them.
+    /// One-way delays between the two captures in nanoseconds by packet, if two captures have them.
     pub(crate) ways: BTreeMap<u64, i64>,
 }
 
@@ -66,7 +66,7 @@ impl Around {
         &self.files
     }
 
-    /// With times since `origin`, or since the beginning, drawn up by so many threads.
+    /// With times since `origin`, or since the beginning, drawn up by `threads` threads.
     pub(crate) fn page<'a>(
         &'a self,
         report: &'a Report,
@@ -93,7 +93,7 @@ impl Around {
     }
 }
 
-/// Writes the page on so many threads.
+/// Writes the page on this many threads.
 pub(crate) fn write(
     out: &OutFile,
     output: &Output<'_>,
@@ -106,7 +106,8 @@ pub(crate) fn write(
     written.with_context(|| format!("cannot write {}", out.path().display()))
 }
 
-/// The chosen connections with their packets, where the first pass has kept all of these. What it has of others is not wanted.
+/// The chosen connections with their packets, if the first pass kept them all. The packets of other
+/// connections are dropped.
 pub(crate) fn kept(report: &mut Report, choices: &[Choice], sacks: &Sacks) -> Option<Drawn> {
     let (mut drawn, mut others) = (Drawn::default(), Vec::new());
     // A thinned list does not have all exchanges of a connection.
@@ -132,13 +133,14 @@ pub(crate) fn kept(report: &mut Report, choices: &[Choice], sacks: &Sacks) -> Op
     if !is_whole {
         return None;
     }
-    // The end of the program is near: a million pieces are not given back one by one.
+    // The program is about to end: freeing a million entries one by one is wasted time.
     std::mem::forget(others);
     Some(drawn)
 }
 
-/// The chosen connections, with their packets. Most are billed alike without the connections around them, which shows; where one is not,
-/// all are read again with those between the same hosts, which know of each other.
+/// The chosen connections with their packets. Most are billed the same without the connections
+/// around them, and this is checked; if one is not, all are read again with the connections between
+/// the same hosts, which influence each other's bills.
 pub(crate) fn second_pass(
     args: &InputArgs,
     mut inputs: Inputs,
@@ -146,14 +148,14 @@ pub(crate) fn second_pass(
     (report, choices, places): (&Report, &[Choice], &Places),
     threads: usize,
 ) -> anyhow::Result<Drawn> {
-    // The first pass's report is kept beside it, and what is written takes about as much again.
+    // The first pass's report stays in memory, and writing takes about as much again.
     let beside = 2 * bytes(report);
     if let Some(mut alone) = inputs.duplicate() {
         let ranges = choices.iter().map(|choice| [choice.first_packet, choice.last_packet]);
         if inputs.count() == 1 && args.window().is_none() {
             alone.aside.want(places, ranges.collect(), &sums(choices));
         }
-        // To hand packets over takes as long as to look at a few.
+        // Handing packets to other threads takes as long as analysing a few.
         let are_few = choices.iter().map(|choice| choice.packets).sum::<u64>() < report.segments / 4;
         let drawn =
             pass(args, alone, ends, (choices, Read::Chosen, beside), if are_few { threads } else { 1 })?;
@@ -164,7 +166,7 @@ pub(crate) fn second_pass(
         }
         inputs.rewind();
     }
-    // Who is the client, where no handshake says it, all of the capture does.
+    // If no handshake shows who is the client, the whole capture decides.
     let is_assumed = choices.iter().any(|choice| choice.assumed);
     pass(args, inputs, ends, (choices, if is_assumed { Read::All } else { Read::Hosts }, beside), threads)
 }
@@ -173,7 +175,7 @@ pub(crate) fn second_pass(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Read {
     Chosen,
-    /// Those between the same hosts too.
+    /// Those between the same hosts as well.
     Hosts,
     All,
 }
@@ -194,7 +196,7 @@ fn pass(
         options.memory -= inputs.aside.learn_openings(options.memory);
         inputs.limit(&window)?;
     }
-    // The analysis of a few connections is not worth other threads; looking for them is.
+    // Analysing a few connections is not worth more threads; searching for them is.
     let mut engine = Engine::new(options, if read == Read::Chosen { 1 } else { threads });
     let mut names = args.anonymizer()?;
     let (mut sacks, mut ways) = (BTreeMap::<u64, Sacks>::new(), Ways::default());
@@ -205,7 +207,7 @@ fn pass(
         sums.may_be([segment.src.port, segment.dst.port]) && is_between(choices, segment).next().is_some()
     };
     let mut billed = ends.map(Ends::choice);
-    // Where a look at ports or addresses shows that a segment is none of them, it is passed over as it lies in the file.
+    // A segment whose ports or addresses show that it is of none of them is skipped undecoded.
     let is_passed_over = |decoded: &Decoded<'_>| {
         ends.is_none()
             && !args.anonymize
@@ -264,7 +266,7 @@ fn pass(
     Ok(Drawn { report, sacks, ways: ways.delays() })
 }
 
-/// Both ends, of a usual segment without the rest of it.
+/// Both ends, without decoding the rest of a usual segment.
 #[inline]
 fn ends_of(decoded: &Decoded<'_>) -> [Endpoint; 2] {
     match decoded {
@@ -277,7 +279,7 @@ fn sums(choices: &[Choice]) -> Sums {
     Sums::of(choices.iter().map(|choice| choice.ends.map(|end| end.port)))
 }
 
-/// The chosen connections that a segment may be of.
+/// The chosen connections that a segment may belong to.
 fn is_between<'a>(choices: &'a [Choice], segment: &Segment) -> impl Iterator<Item = &'a Choice> {
     let ends = [segment.src, segment.dst];
     choices.iter().filter(move |choice| choice.ends == ends || choice.ends == [ends[1], ends[0]])

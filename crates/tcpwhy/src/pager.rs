@@ -1,37 +1,39 @@
 //! Is the answer longer than the screen?
 //!
-//! Nobody knows before it is written, and by then this process may start no program any more. So a second one is started first,
-//! with the rights of the user and nothing of the captures but the text that it is given: it shows the text when all of it is there, as
-//! it is where it fits, and by `$PAGER` (or `less -FRX`) where it does not.
+//! Nobody knows before it is written, and by then this process may not start programs any more. So
+//! a second process is started first, with the rights of the user and without access to the
+//! captures: it receives the text, and when all of it is there it shows it as it is if it fits, and
+//! with `$PAGER` (or `less -FRX`) if not.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::process::{Child, Command, Stdio};
 
-/// The command that the second process is started by.
+/// The command that starts the second process.
 pub(crate) const COMMAND: &str = "show-by-page";
-/// More of it is not kept: what goes beyond is shown as it comes.
+/// At most this much is kept: the rest is shown as it comes.
 const KEPT_MAX: u64 = 256 << 20;
 
-/// A reader of the answer at a terminal.
+/// The process that shows the answer at a terminal.
 pub(crate) struct Pager(Child);
 
 impl Pager {
-    /// Where standard output is a terminal and nobody has said no (`PAGER` is empty or `cat`).
+    /// Starts one if standard output is a terminal and the user has not opted out (`PAGER` is empty
+    /// or `cat`).
     pub(crate) fn start(wanted: bool) -> Option<Self> {
         let stdout = io::stdout();
         if !wanted || !stdout.is_terminal() || pager().is_none() {
             return None;
         }
         let terminal = stdout.as_fd().try_clone_to_owned().ok()?;
-        // Its standard output says that it is alive, and its standard error is the terminal.
+        // Its standard output only shows that it is alive; its standard error is the terminal.
         let mut command = Command::new(std::env::current_exe().ok()?);
         command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::from(terminal));
         command.spawn().ok().map(Self)
     }
 
-    /// What has to stay open.
+    /// The descriptors that have to stay open.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let (stdin, stdout) = (self.0.stdin.as_ref(), self.0.stdout.as_ref());
         stdin.map(|stdin| stdin.as_fd()).into_iter().chain(stdout.map(|stdout| stdout.as_fd()))
@@ -41,18 +43,18 @@ impl Pager {
         self.0.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(text.as_bytes()))
     }
 
-    /// Waits until it has been read.
+    /// Waits until the user has closed it.
     pub(crate) fn finish(mut self) {
         tcpwhy::input::stop::leave_signals_alone();
         drop(self.0.stdin.take());
         if let Some(mut alive) = self.0.stdout.take() {
-            // The end is all that comes.
+            // Nothing comes but the end of file.
             let _ = alive.read_to_end(&mut Vec::new());
         }
     }
 }
 
-/// The pager's words; none where there is to be none.
+/// The pager's command; none if there is to be no pager.
 #[expect(clippy::disallowed_methods, reason = "which pager is the user's choice")]
 fn pager() -> Option<String> {
     match std::env::var("PAGER") {
@@ -62,9 +64,9 @@ fn pager() -> Option<String> {
     }
 }
 
-/// The second process: shows what comes on standard input.
+/// The second process: shows its standard input.
 pub(crate) fn show() -> io::Result<()> {
-    // Ctrl-C is the pager's.
+    // Ctrl-C is for the pager.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, std::sync::Arc::default());
     let mut terminal = File::from(io::stderr().as_fd().try_clone_to_owned()?);
     let mut text = Vec::new();
@@ -76,7 +78,7 @@ pub(crate) fn show() -> io::Result<()> {
         _ => Err(io::ErrorKind::Unsupported.into()),
     };
     match shown {
-        // Whoever has seen enough closes it.
+        // The user has seen enough and has closed the pager.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(_) => {
             terminal.write_all(&text)?;
@@ -86,7 +88,7 @@ pub(crate) fn show() -> io::Result<()> {
     }
 }
 
-/// Through the shell, as `PAGER` may have options.
+/// Through the shell, because `PAGER` may have options.
 fn by(pager: &str, terminal: &File, text: &[u8]) -> io::Result<()> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", pager]).env("LESS", less()).stdin(Stdio::piped());
@@ -95,11 +97,11 @@ fn by(pager: &str, terminal: &File, text: &[u8]) -> io::Result<()> {
     let written = child.stdin.take().map_or(Ok(()), |mut stdin| {
         stdin.write_all(text).and_then(|()| io::copy(&mut io::stdin().lock(), &mut stdin).map(|_| ()))
     });
-    // 127: there is no such program.
+    // 127: the shell found no such program.
     if child.wait()?.code() == Some(127) { Err(io::ErrorKind::NotFound.into()) } else { written }
 }
 
-/// Colours as they are, and no screen of its own, unless the user has wishes.
+/// Keep colours and do not switch screens, unless the user has set options.
 #[expect(clippy::disallowed_methods, reason = "which options less takes is the user's choice")]
 fn less() -> String {
     std::env::var("LESS").unwrap_or_else(|_| "FRX".to_owned())

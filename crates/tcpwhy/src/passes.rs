@@ -6,15 +6,15 @@ use tcpwhy_core::{Listing, Options};
 use crate::cli::{Format, LISTED_FOR_ALL, LISTED_FOR_JSON, ReadArgs};
 use crate::which::Which;
 
-/// Connections and exchanges listed one by one where only the overview is printed.
+/// Connections and exchanges listed one by one if only the overview is printed.
 const LISTED_FOR_TEXT: u64 = 1_000;
-/// In the document at the end of `tcpwhy live --json`, however long it lasts.
+/// In the document at the end of `tcpwhy live --json`, however long it runs.
 const LISTED_FOR_LIVE: u64 = 1_000;
-/// In the page, from the whole capture, and for a page that asks for more.
+/// On the page, from the whole capture; and on a served page, which can ask for more.
 pub(crate) const LISTED_FOR_PAGE: usize = 10_000;
 const LISTED_FOR_SERVING: usize = 200_000;
 
-/// What the lists of a report take that stays in memory during a further pass: two packets show a line.
+/// The memory that the lists of a report take during a further pass: each line cites two packets.
 pub(crate) fn bytes(report: &Report) -> usize {
     let line = size_of::<Line>() + 2 * size_of::<u64>();
     let exchanges = |of: &Connection| {
@@ -38,17 +38,17 @@ impl ReadArgs {
         false
     }
 
-    /// Whether packets are drawn or explained outside of the text.
+    /// Whether packets are drawn or explained in files or pages.
     pub(crate) fn draws(&self) -> bool {
         self.html.is_some() || self.annotate.is_some() || self.serves()
     }
 
-    /// Whether a page is all that they are drawn for.
+    /// Whether they are drawn for a page only.
     pub(crate) fn is_page_alone(&self) -> bool {
         self.html.is_some() && self.annotate.is_none() && !self.serves()
     }
 
-    /// What the analysis has to keep for what was asked.
+    /// Options of the analysis for what was asked.
     pub(crate) fn analysis(&self) -> Options {
         let many = match self.format() {
             _ if self.serves() => Listing::Thinned(LISTED_FOR_SERVING),
@@ -61,12 +61,13 @@ impl ReadArgs {
         self.input.listing(match self.connection {
             None => many,
             Some(Which::Number(number)) => Listing::Connection(number),
-            // All of them, to see which it is.
+            // All of them, to see which one is meant.
             Some(_) => Listing::UpTo(LISTED_FOR_JSON),
         })
     }
 
-    /// How often the inputs are read after the first pass: for packets of what it found to be expensive, or what has no number.
+    /// How often the inputs are read after the first pass: for the packets of the expensive
+    /// exchanges, or for a connection named by its ends.
     pub(crate) fn more_passes(&self) -> usize {
         let files = usize::from(self.draws()) + usize::from(self.serves());
         let shown = match self.connection {

@@ -1,4 +1,5 @@
-//! `wireshark-profile`: columns, colours and buttons for annotated captures, in a folder that Wireshark takes as a profile.
+//! `wireshark-profile`: how does Wireshark get columns, colours and buttons for annotated captures?
+//! From a directory that it takes as a profile.
 
 use std::fs;
 use std::path::PathBuf;
@@ -28,9 +29,9 @@ pub(crate) fn run(args: &ProfileArgs) -> anyhow::Result<u8> {
     for (name, text) in profile::files() {
         let path = args.dir.join(name);
         if name == profile::RECENT && path.exists() {
-            continue; // Wireshark has written how its user likes it.
+            continue; // Wireshark has stored its user's preferences there.
         }
-        // Somebody's own profile of that name stays.
+        // Keep a profile of that name that the user made.
         let ours =
             fs::read_to_string(&path).is_ok_and(|old| old.contains("made by tcpwhy wireshark-profile"));
         anyhow::ensure!(

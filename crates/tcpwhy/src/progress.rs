@@ -6,30 +6,30 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tcpwhy::input;
 use tcpwhy_report::quantity::count;
 
-/// Short work shows nothing.
+/// Show nothing for short runs.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The bar, once there is something to wait for.
+/// The bar, shown once there is something to wait for.
 pub(crate) struct Progress {
-    /// Counts the time from the start and draws nothing while it is hidden.
+    /// Counts the time from the start and draws nothing while hidden.
     bar: ProgressBar,
     shown: bool,
 }
 
 impl Progress {
-    /// Where others say how far it has come, it never shows.
+    /// It never shows if `is_silent`: then progress is reported elsewhere.
     pub(crate) fn start(is_silent: bool) -> Self {
         Self { bar: ProgressBar::hidden(), shown: is_silent }
     }
 
-    /// Takes note of how far reading has come.
+    /// Notes how far reading has come.
     pub(crate) fn show(&mut self, so_far: input::Progress) {
         if !self.shown {
             if self.bar.elapsed() < PATIENCE {
                 return;
             }
             self.shown = true;
-            // indicatif draws nothing where standard error is no terminal.
+            // indicatif draws nothing if standard error is not a terminal.
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
             if let Some(total) = so_far.total_bytes {
                 self.bar.set_length(total);

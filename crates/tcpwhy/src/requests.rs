@@ -1,7 +1,7 @@
 //! `--show-requests`: what was asked, in the words of the protocols?
 //!
-//! Bills need no words, so that the first pass keeps none. Whoever wants to see them has the inputs read once more, and each listed
-//! exchange gets the question that passed in its packets.
+//! Bills need no payload, so the first pass keeps none. With this option the inputs are read once
+//! more, and each listed exchange gets the request that passed in its packets.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
@@ -15,14 +15,15 @@ use crate::ends::Ends;
 use crate::opened::Opened;
 use crate::output::complain;
 
-/// Questions kept of one direction of one connection at once: more were asked than are listed.
+/// Requests kept of one direction of one connection at a time: a direction may have more than are
+/// listed.
 const KEPT_MAX: usize = 1 << 16;
-/// Of what `--memory` allows this part is for questions; the exchanges behind them are shown without.
+/// The part of `--memory` that requests may take; exchanges beyond it are shown without.
 const PART: usize = 8;
-/// A short question's piece of the heap.
+/// Heap memory of a short request.
 const TEXT: usize = 32;
 
-/// Fills in what each listed exchange asked for.
+/// Fills in the request of each listed exchange.
 pub(crate) fn name(opened: &mut Opened<'_>, report: &mut Report) -> Result<(), WindowError> {
     let Some(mut inputs) = opened.again() else {
         complain(
@@ -73,7 +74,7 @@ pub(crate) fn name(opened: &mut Opened<'_>, report: &mut Report) -> Result<(), W
     Ok(())
 }
 
-/// What the report notes of questions without words, where no overview says it.
+/// Says how many requests are shown without their words, where no overview says it.
 pub(crate) fn complain_of_missing(report: &Report) {
     if let Some(note) = report.notes.iter().find(|note| note.kind == "words-over-limit") {
         complain(&format!(
@@ -83,7 +84,8 @@ pub(crate) fn complain_of_missing(report: &Report) {
     }
 }
 
-/// The packets of each direction's listed exchanges, as spans in order that do not touch: no other question is given to any.
+/// The packets of each direction's listed exchanges, as sorted spans that do not touch: requests in
+/// other packets are not kept.
 fn wanted(report: &Report) -> BTreeMap<[Endpoint; 2], Vec<[u64; 2]>> {
     let mut wanted: BTreeMap<_, Vec<[u64; 2]>> = BTreeMap::new();
     for connection in &report.connections {
@@ -113,7 +115,7 @@ fn is_in(spans: &[[u64; 2]], packet: u64) -> bool {
     behind.checked_sub(1).is_some_and(|place| packet <= spans[place][1])
 }
 
-/// Each exchange takes the first question of its asker that passed within its packets.
+/// Gives each exchange the first request of its initiator that passed within its packets.
 fn give(report: &mut Report, asked: &mut BTreeMap<[Endpoint; 2], VecDeque<Asked>>) {
     for connection in &mut report.connections {
         let (client, server) = (connection.client, connection.server);

@@ -1,9 +1,9 @@
-//! Which size does a person mean by `512MB`?
+//! Which size does a user mean by `512MB`?
 
-/// Less is not enough for the program itself.
+/// The program itself needs this much.
 const MEMORY_LEAST: usize = 64_000_000;
 
-/// A size that an analysis can do with.
+/// A size that is enough for an analysis.
 pub(crate) fn memory(text: &str) -> Result<usize, String> {
     match size(text)? {
         size if size >= MEMORY_LEAST => Ok(size),
@@ -11,7 +11,7 @@ pub(crate) fn memory(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A size as people write it, in decimal units.
+/// A size in decimal units.
 pub(crate) fn size(text: &str) -> Result<usize, String> {
     let upper = text.trim().to_ascii_uppercase();
     let units = [

@@ -1,5 +1,5 @@
-//! What does `read` give besides the answer? Files, a judgement of baselines and a page that is served: made before rights are given up,
-//! filled when the bills are known.
+//! What does `read` produce besides the answer? Files, the judgement of baselines and a served
+//! page: opened before rights are given up, filled when the bills are known.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::page::{self, Drawn};
 use crate::serve;
 use crate::{Exit, annotate, confine, gate};
 
-/// As far as they were asked for.
+/// The outputs that were asked for.
 pub(crate) struct Targets<'a> {
     args: &'a ReadArgs,
     page: Option<OutFile>,
@@ -51,7 +51,7 @@ impl<'a> Targets<'a> {
         })
     }
 
-    /// What has to stay open.
+    /// The descriptors that have to stay open.
     #[cfg(unix)]
     pub(crate) fn kept(&self) -> Vec<confine::Kept<'_>> {
         let files = self.files().map(OutFile::file);
@@ -65,7 +65,7 @@ impl<'a> Targets<'a> {
         files.chain(self.baselines.file()).map(|_| &()).collect()
     }
 
-    /// Threads that serve, where something is served.
+    /// Number of threads that serve, if something is served.
     #[cfg(unix)]
     pub(crate) fn serving(&self) -> Option<usize> {
         self.door.as_ref().map(|_| serve::THREADS)
@@ -85,7 +85,7 @@ impl<'a> Targets<'a> {
         Ok(gates)
     }
 
-    /// The packets that a page shows and an annotated capture explains, where either was asked for.
+    /// The packets that the page shows and the annotated capture explains, if either was asked for.
     pub(crate) fn draw(&self, opened: &mut Opened<'_>, analysed: &mut Analysed) -> anyhow::Result<Drawn> {
         if !self.args.draws() {
             return Ok(Drawn::default());
@@ -126,26 +126,26 @@ impl<'a> Targets<'a> {
         [&self.page, &self.annotated].into_iter().flatten()
     }
 
-    /// What was asked is in no file, which may be sent to others.
+    /// No file contains requests, because it may be sent to others.
     pub(crate) fn say_what_is_missing(&self) {
         for out in self.files() {
             complain(&format!("{} has nothing of what --show-requests shows", out.path().display()));
         }
     }
 
-    /// There is nothing to write.
+    /// Says which files were not written.
     pub(crate) fn say_what_is_left(&self) {
         for out in self.files() {
             complain(&format!("{} was not written", out.path().display()));
         }
     }
 
-    /// The inputs once more, for what a served page asks for later.
+    /// The inputs once more, for later requests of a served page.
     pub(crate) fn inputs_to_serve(&self, opened: &mut Opened<'_>) -> Option<Inputs> {
         self.serving().and_then(|_| opened.again())
     }
 
-    /// Serves the page until somebody asks for the end.
+    /// Serves the page until the user ends it.
     #[cfg(unix)]
     pub(crate) fn serve(
         &self,

@@ -1,8 +1,9 @@
 //! Which thread analyses which connection?
 //!
-//! The calling thread reads and decodes, and gathers the segments of an epoch by shard. At its end each shard's segments are a
-//! task, which whoever is free takes: the workers, and the calling thread when it has read the next epoch before all is
-//! done. What changes hands are the lists, not the segments. What concerns all connections is settled at fixed packets
+//! The calling thread reads and decodes, and gathers the segments of an epoch by shard. At its end
+//! each shard's segments become a task for the next free thread: a worker, or the calling thread if
+//! it has read the next epoch before all tasks are done. Threads exchange lists, not single
+//! segments. What concerns all connections is settled at fixed packets
 //! (`tcpwhy_core::Coordinator`): the report is the same, byte for byte, with any number of threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -15,12 +16,13 @@ use tcpwhy_core::{
 };
 use tcpwhy_wire::{Decoded, Segment, Usual};
 
-/// More threads wait for the one that reads.
+/// More threads would only wait for the one that reads.
 pub const USEFUL_MAX: usize = 6;
-/// Enough that the last task of an epoch is a small part of it; each shard has sums of its own, which are to stay in the
-/// caches.
+/// Enough shards that the last task of an epoch is a small part of it; few enough that their sums
+/// stay in the caches.
 const SHARDS_A_THREAD: usize = 4;
-/// Where half of the memory is in use, what lies free in it goes back to the system once in so many epochs.
+/// If more than half of the memory is in use, free gaps go back to the system once in this many
+/// epochs.
 #[cfg(target_os = "linux")]
 const GIVEN_BACK_EVERY: u32 = 8;
 
@@ -36,17 +38,17 @@ pub enum Engine {
 pub struct Several {
     front: Front,
     coordinator: Coordinator,
-    /// The segments of the present epoch, by shard.
+    /// The segments of the current epoch, by shard.
     gathered: Vec<Groups>,
-    /// Where they and the ones behind them lie.
+    /// Spare memory for them and the segments that follow.
     spare: Spare,
-    /// Where the shards are while no task has them.
+    /// Where the shards are when no task has them.
     homes: Vec<Home>,
     workers: Workers,
-    /// Epochs so far, and the last packet of the present one.
+    /// Epochs so far, and the last packet of the current one.
     epochs: u32,
     packet: u64,
-    /// When the epoch ended that is worked on.
+    /// The end of the epoch that is being worked on.
     ended: Option<End>,
     #[cfg(target_os = "linux")]
     memory: usize,
@@ -65,7 +67,7 @@ struct Task {
     place: usize,
     shard: Box<Shard>,
     groups: Groups,
-    /// About the epoch before.
+    /// About the previous epoch.
     orders: Option<Orders>,
 }
 
@@ -79,7 +81,8 @@ struct Done {
 impl Engine {
     /// An analysis on `threads` threads, the calling one included.
     pub fn new(options: Options, threads: usize) -> Self {
-        // Only the order in which connections begin tells which one is to be listed with its packets.
+        // To list one connection with its packets, its number must be known when it begins, and
+        // only a single thread numbers connections in order.
         let single = threads <= 1 || matches!(options.listing, Listing::Connection(_));
         if single {
             return Self::Single(Box::new(Analysis::new(options)));
@@ -106,7 +109,7 @@ impl Engine {
         }
     }
 
-    /// What would be found if this were the end; on one thread only.
+    /// What would be reported if the capture ended here; on one thread only.
     pub fn so_far(&self) -> Option<Report> {
         match self {
             Self::Single(analysis) => Some(analysis.as_ref().clone().finish()),
@@ -114,7 +117,7 @@ impl Engine {
         }
     }
 
-    /// What is kept, in bytes, by the budget's own books.
+    /// Memory in use in bytes, as the budget counts it.
     pub fn counted_bytes(&self) -> usize {
         match self {
             Self::Single(analysis) => analysis.counted_bytes(),
@@ -122,7 +125,7 @@ impl Engine {
         }
     }
 
-    /// What is held now, with the segments of two epochs and the room that tables keep.
+    /// Memory held now, with the segments of two epochs and the reserve of tables.
     pub fn held_bytes(&mut self) -> usize {
         match self {
             Self::Single(analysis) => analysis.held_bytes(),
@@ -130,7 +133,7 @@ impl Engine {
         }
     }
 
-    /// Closes everything and says what was found.
+    /// Ends the analysis and reports what was found.
     pub fn finish(self) -> Report {
         match self {
             Self::Single(analysis) => analysis.finish(),
@@ -193,7 +196,7 @@ impl Several {
         }
     }
 
-    /// Hands the epoch's segments over, once those of the epoch before have been worked on.
+    /// Hands over the epoch's segments, once those of the previous epoch have been worked on.
     fn end_epoch(&mut self) {
         let mut orders = self.settle().into_iter();
         #[cfg(target_os = "linux")]
@@ -216,7 +219,7 @@ impl Several {
         self.front.begin_epoch(self.coordinator.epoch(self.epochs));
     }
 
-    /// Helps until the last epoch that was handed over has been worked on.
+    /// Helps until the epoch that was handed over last has been worked on.
     fn work_off(&mut self) {
         while let Some(Done { place, shard, groups, roll }) = self.workers.help() {
             self.homes[place] = Home { shard: Some(shard), empty: Some(groups), roll };
@@ -234,7 +237,7 @@ impl Several {
             + self.spare.bytes()
     }
 
-    /// The orders about the last epoch that was handed over.
+    /// The orders about the epoch that was handed over last.
     fn settle(&mut self) -> Vec<Orders> {
         let Some(end) = self.ended else { return Vec::new() };
         self.work_off();
@@ -269,7 +272,7 @@ struct Workers {
     pending: usize,
 }
 
-/// Tasks that nobody has taken yet; `None` when no more will come.
+/// Tasks that no thread has taken yet; `None` when no more will come.
 struct Tasks {
     waiting: Mutex<Option<Vec<Task>>>,
     changed: Condvar,
@@ -281,7 +284,8 @@ impl Workers {
         let (outbox, done) = mpsc::channel();
         for _ in 0..count {
             let (tasks, outbox) = (Arc::clone(&tasks), outbox.clone());
-            // Where the system gives no more threads, those that are there do it all; the calling one alone, if need be.
+            // If the system gives no more threads, the existing ones do all the work; if need be,
+            // the calling thread alone.
             if thread::Builder::new().spawn(move || work(&tasks, &outbox)).is_err() {
                 break;
             }
@@ -289,16 +293,16 @@ impl Workers {
         Self { tasks, done, pending: 0 }
     }
 
-    /// All tasks given before are done.
+    /// To be called when all earlier tasks are done.
     fn give(&mut self, mut tasks: Vec<Task>) {
-        // The longest is taken first, so that whoever comes last has a short one.
+        // The largest tasks are taken first, so that the last one to finish is short.
         tasks.sort_by_key(|task| task.groups.len());
         self.pending = tasks.len();
         *self.tasks.waiting() = Some(tasks);
         self.tasks.changed.notify_all();
     }
 
-    /// Does the next task, or waits for one that somebody else does.
+    /// Does the next task, or waits for one that another thread does.
     fn help(&mut self) -> Option<Done> {
         self.pending = self.pending.checked_sub(1)?;
         let task = self.tasks.waiting().as_mut().and_then(Vec::pop);
@@ -318,7 +322,7 @@ impl Drop for Workers {
 
 impl Tasks {
     fn waiting(&self) -> MutexGuard<'_, Option<Vec<Task>>> {
-        // Nobody panics while holding it.
+        // No thread panics while holding it.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

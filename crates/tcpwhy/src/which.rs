@@ -1,4 +1,4 @@
-//! Which connection is meant? Its number, an endpoint of it, or both.
+//! Which connection is meant? It is named by its number, one endpoint, or both.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use tcpwhy_wire::Endpoint;
 /// How a connection was named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// In order of first packet, from 1.
+    /// Counted from 1, in order of first packet.
     Number(u64),
     /// One end.
     End(Endpoint),

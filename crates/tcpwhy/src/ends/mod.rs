@@ -1,9 +1,12 @@
-//! Are these inputs both ends of the same connections, and which end is to be believed?
+//! Are these inputs both ends of the same connections, and which end is more reliable?
 //!
-//! Packets of one connection from two places on its path, put together, look like copies that were lost or sent twice. So a first pass
-//! finds the connections that several inputs saw (`sketch.rs`), a second one bills each from every place by itself, and one place is
-//! chosen: near the client, who is the one that waits, unless less of the bill is only possible from elsewhere, or refuted: how long a
-//! program took is seen at its own host, and only inferred at the other. What is read then has each connection once; what the others say of it is compared, and what happened to packets between both places (`transit.rs`).
+//! Merged packets of one connection from two points of its path would look like losses and
+//! duplicates. So a first pass finds the connections that several inputs saw (`sketch.rs`), a
+//! second one bills each of them from every capture point separately, and one point is chosen: the
+//! one nearer to the client, where the wait is experienced, unless more of its bill is only
+//! possible, or refuted by the other point. (How long a program took is seen at its own host, and
+//! only inferred at the other.) The third pass reads each connection once; the other points' view
+//! is compared with it, and so are the packets between both points (`transit.rs`).
 
 mod sketch;
 mod transit;
@@ -23,16 +26,18 @@ use sketch::{Roll, Sighting, Sketches};
 use transit::{Passages, Transit};
 pub(crate) use ways::Ways;
 
-/// Exchanges and connections compared, of each place.
+/// Exchanges and connections compared, from each point.
 const COMPARED: u64 = 50_000;
-/// By how much less of a bill has to be only possible from another place, to be billed from there.
+/// How much smaller the doubtful part of a bill has to be at the farther point for the connection
+/// to be billed from there.
 const CLEARLY: f64 = 0.02;
 
-/// The part of `--memory` that sketches may take while nothing else is there, and packets that are compared beside them.
+/// Divisors of `--memory`: for sketches, while nothing else is in memory; and for the packets that
+/// are compared.
 const SKETCHES: usize = 2;
 const PASSAGES: usize = 8;
 
-/// What passed at two places of each connection.
+/// The packets of each connection that passed at two points.
 type Places = HashMap<Sighting, Passages>;
 
 /// The connections that several inputs saw.
@@ -40,13 +45,13 @@ type Places = HashMap<Sighting, Passages>;
 pub(crate) struct Ends {
     /// Sightings that are not billed, with the ends of the connection as it is billed.
     passed_over: HashMap<Sighting, [Endpoint; 2]>,
-    /// What is said about an input, by its place in the summary.
+    /// What is said about an input, by its index in the summary.
     told: BTreeMap<usize, OtherEnd>,
-    /// What it takes in bytes, with what tells the sightings apart in one pass.
+    /// Bytes that this takes, with what tells sightings apart during a pass.
     pub(crate) bytes: usize,
 }
 
-/// Says of each segment of a pass whether it is billed.
+/// Says whether each segment of a pass is billed.
 #[derive(Debug, Default)]
 pub(crate) struct Chosen<'a> {
     ends: Option<&'a Ends>,
@@ -59,8 +64,9 @@ impl Chosen<'_> {
         self.ends.is_none_or(|ends| !ends.passed_over.contains_key(&self.roll.sighting(input, segment)))
     }
 
-    /// Of a segment that is not billed, as far as the clock there is known: the connection's ends where it is billed, and by how much the
-    /// clock is ahead of that one's. To be asked behind `has`.
+    /// For a segment that is not billed, if the clock of its capture is known: the connection's
+    /// ends as it is billed, and how far this clock is ahead of the billed one's. To be called
+    /// after `has`.
     pub(crate) fn elsewhere(&mut self, input: usize, segment: &Segment) -> Option<([Endpoint; 2], Duration)> {
         let ends = self.ends?;
         let billed = ends.passed_over.get(&self.roll.sighting(input, segment))?;
@@ -70,7 +76,7 @@ impl Chosen<'_> {
 }
 
 impl Ends {
-    /// `None` where no connection is in several inputs, or where they can be read only once.
+    /// `None` if no connection is in several inputs, or if they can be read only once.
     pub(crate) fn find(args: &InputArgs, inputs: &Inputs) -> Result<Option<Self>, WindowError> {
         if inputs.count() < 2 || args.every.is_some() {
             return Ok(None);
@@ -86,13 +92,13 @@ impl Ends {
         if groups.is_empty() {
             return Ok(None);
         }
-        // Nearest to the client first; of two as near, the input given first.
+        // Nearest to the client first; if equally near, the input given first.
         for group in &mut groups {
             group.sort_by_key(|sighting| (-sketches.all[sighting].nearer_to_client(), *sighting));
         }
         let mut ends = Self { passed_over: passed_over(&groups), ..Self::default() };
         ends.bytes = sketches.all.len() * sketch::SIGHTING_BYTES;
-        // Of three places, the third is compared with none.
+        // Only two points are compared: a third one is ignored.
         let second = groups.iter().filter_map(|group| group.get(1).copied()).collect();
         let compared = groups.iter().flat_map(|group| group.iter().take(2)).copied();
         let of_each = args.memory / PASSAGES / (2 * groups.len());
@@ -106,7 +112,7 @@ impl Ends {
         Ok(Some(ends))
     }
 
-    /// What is billed, and what the places that are passed over say.
+    /// The report that is billed, and the report of the points that are passed over.
     fn reports(
         &self,
         args: &InputArgs,
@@ -131,17 +137,18 @@ impl Ends {
         Ok(engines.map(Engine::finish))
     }
 
-    /// For one pass.
+    /// The choice for one pass.
     pub(crate) fn choice(&self) -> Chosen<'_> {
         Chosen { ends: Some(self), roll: Roll::default() }
     }
 
-    /// What is said about the input at this place of the summary.
+    /// What is said about the input with this index in the summary.
     pub(crate) fn told(&self, input: usize) -> Option<&OtherEnd> {
         self.told.get(&input)
     }
 
-    /// Puts that place first from which each is to be billed, and says what the other ones say.
+    /// Sorts the point first from which each connection is to be billed, and notes what the other
+    /// points show.
     fn choose(
         &mut self,
         groups: &mut [Vec<Sighting>],
@@ -163,7 +170,7 @@ impl Ends {
                 continue;
             };
             let mut wrong = [doubtful(&billed), doubtful(&other)];
-            // Of two captures at the same place, neither sees more of a program.
+            // If both captures were taken at the same point, neither sees more of a program.
             if sketches.all[first].nearer_to_client() > sketches.all[second].nearer_to_client() {
                 wrong[0] += refuted(&billed, &other, Side::Server);
                 wrong[1] += refuted(&other, &billed, Side::Client);
@@ -210,12 +217,12 @@ impl Ends {
     }
 }
 
-/// All but the first of each connection.
+/// All sightings but the first of each connection.
 fn passed_over(groups: &[Vec<Sighting>]) -> HashMap<Sighting, [Endpoint; 2]> {
     groups.iter().flat_map(|group| group[1..].iter().map(|sighting| (*sighting, group[0].ends))).collect()
 }
 
-/// The part of a bill that is no more than possible, or not explained.
+/// The share of a bill that is only possible, or unexplained.
 fn doubtful(connection: &Connection) -> f64 {
     let (mut all, mut doubtful) = (0, 0);
     for line in connection.exchanges.iter().flat_map(|exchange| &exchange.bill) {
@@ -227,7 +234,7 @@ fn doubtful(connection: &Connection) -> f64 {
     doubtful as f64 / all.max(1) as f64
 }
 
-/// The part of a bill that says otherwise about the program at this end than the place beside it.
+/// The share of a bill that the point next to this side contradicts, about the program there.
 fn refuted(far: &Connection, near: &Connection, side: Side) -> f64 {
     let program_ns = |connection: &Connection| -> i64 {
         let is_program =
@@ -239,7 +246,7 @@ fn refuted(far: &Connection, near: &Connection, side: Side) -> f64 {
     program_ns(far).abs_diff(program_ns(near)) as f64 / all.max(1) as f64
 }
 
-/// Reads everything that is asked for.
+/// Reads everything that was asked for.
 fn pass(
     args: &InputArgs,
     mut inputs: Inputs,

@@ -1,30 +1,33 @@
-//! Which connections of several inputs are the same one?
+//! Which connections of several inputs are the same?
 //!
-//! Addresses and ports may be translated on the way; sequence and acknowledgement numbers, flags, lengths and time stamps are the
-//! same at both ends. Of each connection a few packets are kept, those whose hash of these is smallest: where two inputs saw the same
-//! packets, they keep the same ones, wherever each of them begins (bottom-k sketches; Broder, 1997).
+//! Addresses and ports may be translated on the path; sequence and acknowledgement numbers, flags,
+//! lengths and time stamps are the same at both ends. Of each connection a few packets are kept,
+//! those whose hash of these fields is smallest: if two inputs saw the same packets they keep the
+//! same ones, wherever each capture begins (bottom-k sketches; Broder, 1997).
 
 use std::collections::{BTreeMap, HashMap};
 
 use tcpwhy_wire::{Endpoint, Instant, Segment, Seq};
 
-/// Packets kept of a connection; where there is no room for so many, half of them, and so on down to the least.
+/// Packets kept of a connection; if memory is short, half as many, and so on down to the minimum.
 const KEPT_MAX: usize = 48;
 const KEPT_MIN: usize = 6;
-/// So many in common are no chance; of less that were kept, all.
+/// This many common packets are no coincidence; if fewer were kept, all of them must match.
 const COMMON: usize = 3;
-/// Of how many places a packet may have been seen at for them to be compared.
+/// At how many points a packet may have been seen to be compared.
 const PLACES: std::ops::RangeInclusive<usize> = 2..=8;
-/// What a kept packet takes: here, and while its like is looked for, in at most seven pairs for two of them.
+/// Memory for a kept packet: here, and during the search for matches, in at most seven pairs for
+/// two packets.
 const PACKET_BYTES: usize = size_of::<Kept>() + size_of::<(u64, u32)>() + 7 * size_of::<[u32; 2]>() / 2;
-/// What a sighting takes in the roll, whose table may be half empty and half moved.
+/// Memory for a sighting in the roll, whose table may be half empty and half moved.
 const ROLL_BYTES: usize = 3 * size_of::<([Endpoint; 2], usize, u64)>();
-/// And with the sketches and in a group.
+/// The same with its sketch and its group.
 const CONNECTION_BYTES: usize = ROLL_BYTES + 2 * size_of::<(Sighting, Sketch)>();
-/// What it takes while packets are billed: in the roll of that pass, and in the list of those that are not.
+/// Memory for a sighting while packets are billed: in that pass's roll, and in the list of those
+/// passed over.
 pub(super) const SIGHTING_BYTES: usize = ROLL_BYTES + 2 * size_of::<(Sighting, [Endpoint; 2])>();
 
-/// Hash, time and whether the first of both ends sent it.
+/// Hash, time, and whether the first of the two ends sent it.
 type Kept = (u64, Instant, bool);
 
 /// One connection in one input.
@@ -32,11 +35,12 @@ type Kept = (u64, Instant, bool);
 pub(super) struct Sighting {
     pub(super) input: usize,
     pub(super) ends: [Endpoint; 2],
-    /// The how many'th on these ports.
+    /// Which connection it is on these ports, counted.
     incarnation: u32,
 }
 
-/// Tells incarnations apart, by their SYNs. Gives the same answers in every pass over the same packets.
+/// Tells incarnations apart by their SYNs. Gives the same answers in every pass over the same
+/// packets.
 #[derive(Debug, Default)]
 pub(super) struct Roll {
     seen: HashMap<(usize, [Endpoint; 2]), (u32, Option<Seq>)>,
@@ -63,7 +67,7 @@ pub(super) struct Sketch {
     kept: Vec<Kept>,
     /// Number of its first packet.
     pub(super) first: u64,
-    /// SYN, SYN-ACK, and the acknowledgement of that.
+    /// SYN, SYN-ACK, and the ACK of that.
     handshake: [Option<Instant>; 3],
 }
 
@@ -82,20 +86,21 @@ impl Sketch {
             self.handshake[step] = Some(segment.at);
         }
         let hash = hash(segment);
-        // One that is there was seen on another interface of the same host.
+        // A hash that is already there was seen on another interface of the same host.
         if let Err(place) = self.kept.binary_search_by_key(&hash, |(hash, ..)| *hash)
             && place < kept_max
         {
             self.kept.truncate(kept_max - 1);
             if self.kept.len() == self.kept.capacity() {
-                // No more than may come.
+                // Reserve no more than may come.
                 self.kept.reserve_exact(self.kept.len().clamp(1, kept_max - self.kept.len()));
             }
             self.kept.insert(place, (hash, segment.at, is_first));
         }
     }
 
-    /// By how much the way to the client is shorter than the way to the server, as the handshake shows it; nanoseconds.
+    /// By how much the round trip to the client is shorter than the one to the server, as the
+    /// handshake shows it; nanoseconds.
     pub(super) fn nearer_to_client(&self) -> i64 {
         match self.handshake {
             [Some(syn), Some(syn_ack), Some(ack)] => ((syn_ack - syn) - (ack - syn_ack)).as_nanos(),
@@ -103,10 +108,11 @@ impl Sketch {
         }
     }
 
-    /// By how much the clock of `other` is ahead, and the round trip between both, from the quickest packets in each direction;
-    /// nanoseconds. Nobody knows how the round trip is divided: half of it each way is assumed.
+    /// By how much the clock of `other` is ahead, and the round trip between both, from the fastest
+    /// packets in each direction; nanoseconds. How the round trip divides is unknown: half of it
+    /// each way is assumed.
     pub(super) fn clock(&self, other: &Self) -> Option<(i64, i64)> {
-        // Of each direction the least and the most by which other sees a packet later.
+        // For each direction, the least and the most by which `other` sees a packet later.
         let mut later = [None::<(i64, i64)>; 2];
         for (hash, here, is_first) in &self.kept {
             if let Ok(place) = other.kept.binary_search_by_key(hash, |(hash, ..)| *hash) {
@@ -117,17 +123,17 @@ impl Sketch {
         }
         let [a, b] = later;
         let (a, b) = (a?, b?);
-        // Packets that run towards other are later there than those that come from it.
+        // Packets that travel towards `other` are later there than those that come from it.
         let (towards, back) = if a.0 >= b.0 { (a.0, b.1) } else { (b.0, a.1) };
         Some((towards.midpoint(back), (towards - back).max(0)))
     }
 }
 
-/// What no translation of addresses changes.
+/// A hash of the fields that address translation does not change.
 pub(super) fn hash(segment: &Segment) -> u64 {
     let stamp = segment.options.timestamps.map_or(0, |stamps| stamps.val);
     let numbers = u64::from(segment.seq.0) << 32 | u64::from(segment.ack.0);
-    // ECN's bits are changed on the way.
+    // The path changes the ECN bits.
     let rest =
         u64::from(segment.payload_len) << 40 ^ u64::from(segment.flags.0 & 0x3f) << 32 ^ u64::from(stamp);
     mix(mix(numbers) ^ rest)
@@ -173,7 +179,7 @@ impl Sketches {
         }
     }
 
-    /// With more connections, fewer packets of each.
+    /// Keeps fewer packets of each connection as their number grows.
     fn keep_within(&mut self) {
         while !self.is_over
             && self.all.len() * (CONNECTION_BYTES + self.kept_max * PACKET_BYTES) > self.bytes_max
@@ -189,12 +195,12 @@ impl Sketches {
         }
     }
 
-    /// What they take once their like has been looked for.
+    /// Memory that they take after the search for matches.
     pub(super) fn bytes(&self) -> usize {
         self.all.len() * (CONNECTION_BYTES + self.kept_max * size_of::<Kept>())
     }
 
-    /// Connections that several inputs saw: each is a list of its sightings, one of an input at most.
+    /// Connections that several inputs saw: each is a list of its sightings, at most one per input.
     pub(super) fn groups(&self) -> Vec<Vec<Sighting>> {
         let sightings: Vec<Sighting> = self.all.keys().copied().collect();
         let mut groups: Vec<Vec<Sighting>> = Vec::new();
@@ -219,7 +225,8 @@ impl Sketches {
         groups
     }
 
-    /// Pairs of sightings of one connection, the surest first; by their numbers in this list of all.
+    /// Pairs of sightings of one connection, those with most packets in common first; by their
+    /// index in this list.
     fn pairs(&self, sightings: &[Sighting]) -> Vec<[u32; 2]> {
         let kept = |number: u32| &self.all[&sightings[number as usize]].kept;
         let mut by_hash: Vec<(u64, u32)> =
@@ -245,7 +252,7 @@ impl Sketches {
     }
 }
 
-/// Two by two, who kept the same packet in different inputs.
+/// All pairs of sightings that kept the same packet in different inputs.
 fn each_pair(by_hash: &[(u64, u32)], sightings: &[Sighting], mut on_pair: impl FnMut([u32; 2])) {
     let input = |number: u32| sightings[number as usize].input;
     for same in by_hash.chunk_by(|a, b| a.0 == b.0).filter(|same| PLACES.contains(&same.len())) {

@@ -1,9 +1,10 @@
-//! How long were packets under way between two places, in each direction by itself?
+//! How long did packets take between two points, in each direction separately?
 //!
-//! The clocks of two places differ by nobody knows how much, so that the time of the fastest packet in a direction is unknown, but
-//! how much longer than it another one took is not: it waited in a queue of that direction. Where one clock runs faster, both
-//! directions show it with opposite signs; a longer route shows in one of them only. Of long connections a sample is
-//! compared, the packets whose hash is smallest, which is the same at both places.
+//! The offset between two clocks is unknown, and so is the delay of the fastest packet in a
+//! direction, but how much longer another packet took is known: it waited in a queue of that
+//! direction. If one clock runs faster, both directions show it with opposite signs; a longer route
+//! shows in one direction only. Of long connections a sample is compared, the packets whose hash is
+//! smallest, which is the same at both points.
 
 use std::collections::BTreeMap;
 
@@ -12,31 +13,33 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::sketch::hash;
 
-/// Packets kept of a connection at one place, at most.
+/// Packets kept of a connection at one point, at most.
 const KEPT_MAX: usize = 4_096;
-/// What one takes, in nodes that are two thirds full.
+/// Memory for one packet, in nodes that are two thirds full.
 const KEPT_BYTES: usize = (size_of::<u64>() + size_of::<Passage>()) * 3 / 2;
-/// The payload of a packet that no host put together from several (1,500 bytes with IPv4 and TCP): of larger ones nobody knows
-/// in what pieces they were seen elsewhere.
+/// The largest payload of a single packet (1,500 bytes with IPv4 and TCP headers). A larger one was
+/// merged by a host's offload, and in what pieces the other point saw it is unknown.
 const ONE_PACKET_MAX: u32 = 1_460;
-/// Clocks are compared over ten seconds at least: a millisecond of jitter is 100 ppm over that.
+/// Clocks are compared over at least ten seconds: over that time, a millisecond of jitter is 100
+/// ppm.
 const DRIFT_SPAN_MIN: Duration = Duration::from_secs(10);
 /// Both directions have to show the same drift to within a tenth, or 0.2 ppm.
 const DRIFT_AGREES: f64 = 0.1;
 const DRIFT_AGREES_PPB: f64 = 200.0;
-/// Below 0.1 ppm it is none, and no clock of a host is off by more than 1,000 ppm.
+/// Below 0.1 ppm it counts as none, and no host's clock is off by more than 1,000 ppm.
 const DRIFT_PPB: std::ops::Range<f64> = 100.0..1e6;
 
-/// A packet at one place.
+/// A packet at one point.
 #[derive(Clone, Copy, Debug)]
 struct Passage {
     at: Instant,
     is_first: bool,
-    /// Another packet is like it, so that it cannot be told which one was seen elsewhere.
+    /// Another packet has the same hash, so which of the two was seen at the other point is
+    /// unknown.
     is_repeated: bool,
 }
 
-/// The packets of a connection at one place.
+/// The packets of a connection at one point.
 #[derive(Debug)]
 pub(super) struct Passages {
     kept: BTreeMap<u64, Passage>,
@@ -50,7 +53,7 @@ impl Passages {
         Self { kept: BTreeMap::new(), room, largest: 0 }
     }
 
-    /// `is_first`: the first of both ends sent it.
+    /// `is_first`: the first of the two ends sent it.
     pub(super) fn add(&mut self, segment: &Segment, is_first: bool) {
         self.largest = self.largest.max(segment.payload_len);
         let passage = Passage { at: segment.at, is_first, is_repeated: false };
@@ -60,7 +63,7 @@ impl Passages {
         }
     }
 
-    /// Hashes from which on this is a sample.
+    /// Below this hash the packets are complete; from it on they are a sample.
     fn whole_below(&self) -> u64 {
         match self.kept.last_key_value() {
             Some((last, _)) if self.kept.len() == self.room => *last,
@@ -69,14 +72,14 @@ impl Passages {
     }
 }
 
-/// One packet at two places: when it passed the one, and how much later it passed the other.
+/// One packet at two points: when it passed the first, and how much later it passed the other.
 type Point = (i64, i64);
 
-/// One direction of a connection between the two places.
+/// One direction of a connection between the two points.
 #[derive(Debug, Default)]
 struct Direction {
     points: Vec<Point>,
-    /// The other place is the one that it passes later.
+    /// Its packets pass the other point later than this one.
     towards_other: bool,
 }
 
@@ -85,18 +88,20 @@ impl Direction {
         self.points.iter().map(|(_, later)| *later).min()
     }
 
-    /// Nanoseconds a second by which the fastest packets become slower, and over what time they were seen.
+    /// By how many nanoseconds per second the fastest packets become slower, and over what time.
     fn slope_ppb(&self) -> Option<(f64, Duration)> {
         let (from, to) = (self.points.first()?.0, self.points.last()?.0);
         let hull = lower_hull(&self.points);
         let middle = from.midpoint(to);
-        // The line below all points that is closest to them passes through this edge (Moon, Skelly and Towsley, 1999).
+        // The line below all points that is closest to them passes through this edge (Moon, Skelly
+        // and Towsley, 1999).
         let edge = hull.windows(2).find(|edge| edge[1].0 >= middle)?;
         let (dx, dy) = (edge[1].0 - edge[0].0, edge[1].1 - edge[0].1);
         (dx > 0).then(|| (dy as f64 / dx as f64 * 1e9, Duration::from_nanos(to - from)))
     }
 
-    /// By how much each packet was later than the fastest one, once the clocks' drift is taken off; nanoseconds.
+    /// By how much each packet was later than the fastest one, without the clocks' drift;
+    /// nanoseconds.
     fn late(&self, drift_ppb: f64) -> impl Iterator<Item = i64> + '_ {
         let from = self.points.first().map_or(0, |(at, _)| *at);
         let straight =
@@ -106,7 +111,7 @@ impl Direction {
     }
 }
 
-/// The corners below all points, which are sorted.
+/// The lower convex hull of points, which are sorted.
 fn lower_hull(points: &[Point]) -> Vec<Point> {
     let mut hull: Vec<Point> = Vec::new();
     for &point in points {
@@ -121,20 +126,22 @@ fn lower_hull(points: &[Point]) -> Vec<Point> {
     hull
 }
 
-/// What is known of the way between two inputs' places, over all connections that both saw.
+/// What is known of the path between two capture points, over all connections that both saw.
 #[derive(Debug, Default)]
 pub(super) struct Transit {
-    /// By how much each packet was later than the fastest one: the client's packets, and the server's; nanoseconds.
+    /// By how much each packet was later than the fastest one: the client's packets, and the
+    /// server's; nanoseconds.
     late: [Vec<i64>; 2],
-    /// Of the packets at the place that they pass first, those that are not at the other; `None` where nobody can say.
+    /// Packets seen at the point that they pass first but not at the other; `None` if that cannot
+    /// be known.
     missing: [Option<u64>; 2],
     is_used: bool,
-    /// The drift of the clocks, and over how long it was seen.
+    /// The drift of the clocks, and over what time it was seen.
     drift: Option<(f64, Duration)>,
 }
 
 impl Transit {
-    /// Compares one connection. `client_is_first`: the first of both ends is its client.
+    /// Compares one connection. `client_is_first`: the first of the two ends is its client.
     pub(super) fn add(&mut self, here: &Passages, there: &Passages, client_is_first: bool) {
         let mut ways = [Direction::default(), Direction::default()];
         for (hash, passage) in &here.kept {
@@ -148,7 +155,7 @@ impl Transit {
             }
         }
         let [Some(client), Some(server)] = [ways[0].least(), ways[1].least()] else { return };
-        // Packets that run towards the other place are later there than those that come from it.
+        // Packets that travel towards the other point are later there than those that come from it.
         let here_is_near_client = client >= server;
         for (of_server, way) in ways.iter_mut().enumerate() {
             way.towards_other = here_is_near_client == (of_server == 0);
@@ -172,12 +179,12 @@ impl Transit {
         self.is_used = true;
     }
 
-    /// By how many parts in 10^9 the other place's clock runs faster.
+    /// By how many parts in 10^9 the other point's clock runs faster.
     pub(super) fn drift_ppb(&self) -> Option<i64> {
         self.drift.map(|(ppb, _)| ppb.round() as i64)
     }
 
-    /// The client's packets, and the server's.
+    /// For the client's packets, and the server's.
     pub(super) fn told(mut self) -> Option<[OneWay; 2]> {
         if !self.is_used {
             return None;
@@ -194,7 +201,8 @@ impl Transit {
     }
 }
 
-/// The drift that both directions show, in parts of 10^9 by which the other place's clock runs faster.
+/// The drift that both directions show, in parts in 10^9 by which the other point's clock runs
+/// faster.
 fn agreed_drift(ways: &[Direction; 2]) -> Option<(f64, Duration)> {
     let [a, b] = [ways[0].slope_ppb()?, ways[1].slope_ppb()?];
     let signed = |way: &Direction, slope: f64| if way.towards_other { slope } else { -slope };
@@ -205,7 +213,8 @@ fn agreed_drift(ways: &[Direction; 2]) -> Option<(f64, Duration)> {
     (span >= DRIFT_SPAN_MIN && agree && DRIFT_PPB.contains(&drift.abs())).then_some((drift, span))
 }
 
-/// Packets of a direction that the place which they pass first has and the other has not, between the first and the last that both have.
+/// Packets of a direction that its first point has and the second has not, between the first and
+/// the last packet that both have.
 fn missing(way: &Direction, here: &Passages, there: &Passages, is_first: bool) -> Option<u64> {
     if here.largest.max(there.largest) > ONE_PACKET_MAX {
         return None;
@@ -229,7 +238,8 @@ fn missing(way: &Direction, here: &Passages, there: &Passages, is_first: bool) -
 mod tests {
     use super::*;
 
-    /// Packets every 100 ms for 20 s that take 10 ms and, every tenth one, 4 ms more; the other clock gains so much.
+    /// Packets every 100 ms for 20 s that take 10 ms and, every tenth one, 4 ms more; the other
+    /// clock gains this much.
     fn direction(towards_other: bool, gains_ppb: i64) -> Direction {
         let sign = if towards_other { 1 } else { -1 };
         let point = |i: i64| {

@@ -1,8 +1,9 @@
-//! How long was each packet under way, where two places on its path saw it?
+//! How long was each packet's one-way delay, if two points on its path saw it?
 //!
-//! The same packet is known by what no translation of addresses changes (`sketch::hash`). How the clocks of both places differ follows
-//! from the quickest packets in each direction, with half of the round trip between the places for each way; so a delay's changes are
-//! measured, and how the shortest round trip divides is assumed.
+//! The same packet is recognized by the fields that address translation does not change
+//! (`sketch::hash`). The offset of the clocks follows from the fastest packets in each direction,
+//! with half of the round trip between the points for each way; so changes of a delay are measured,
+//! and how the shortest round trip divides is assumed.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,15 +11,15 @@ use tcpwhy_wire::{Instant, Segment};
 
 use super::sketch::hash;
 
-/// Packets remembered of each place.
+/// Packets remembered of each point.
 const PACKETS_MAX: usize = 400_000;
 
-/// When packets passed the place that is billed, and when another one.
+/// When packets passed the billed point, and when the other one.
 #[derive(Debug, Default)]
 pub(crate) struct Ways {
-    /// Number and time, by hash; none where two look alike.
+    /// Number and time, by hash; none where two packets have the same hash.
     here: HashMap<u64, Option<(u64, Instant)>>,
-    /// By what the clock there is ahead already corrected.
+    /// Corrected by how far the clock there is ahead.
     there: HashMap<u64, Option<Instant>>,
 }
 
@@ -27,12 +28,12 @@ impl Ways {
         note(&mut self.here, hash(segment), (segment.packet, segment.at));
     }
 
-    /// Seen elsewhere, by a clock that is so much ahead, in nanoseconds.
+    /// A packet seen at the other point, whose clock is ahead by this much.
     pub(crate) fn there(&mut self, segment: &Segment, ahead: tcpwhy_wire::Duration) {
         note(&mut self.there, hash(segment), segment.at - ahead);
     }
 
-    /// Nanoseconds on the way, by packet.
+    /// Delays in nanoseconds, by packet.
     pub(crate) fn delays(&self) -> BTreeMap<u64, i64> {
         let both = self.here.iter().filter_map(|(hash, here)| {
             let ((packet, here), there) = ((*here)?, (*self.there.get(hash)?)?);

@@ -1,4 +1,4 @@
-//! What can be changed, by the command line?
+//! What can be changed from the command line?
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -140,7 +140,7 @@ pub(crate) enum Fix {
 
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "running systems are changed on Linux"))]
 impl Fix {
-    /// The causes that it is for.
+    /// The causes that it addresses.
     pub(crate) const fn addresses(&self) -> &'static [&'static str] {
         match self {
             Self::NoDelay => &["nagle-delayed-ack", "nagle"],

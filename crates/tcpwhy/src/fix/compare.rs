@@ -1,29 +1,30 @@
-//! Is it better, worse, or no different? Two samples of times, compared by their ranks.
+//! Is it better, worse, or no different? Two samples of times are compared by their ranks.
 
 use super::measure::Measured;
 
-/// What came of a fix.
+/// The outcome of a fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Better,
     NoDifference,
     Worse,
-    /// Fewer exchanges than tell anything.
+    /// Too few exchanges to tell.
     TooFew,
 }
 
-/// Fewer tell nothing.
+/// Fewer exchanges tell nothing.
 const LEAST: usize = 3;
-/// Ranks that differ by more standard deviations do so by chance once in a thousand times.
+/// Rank sums this many standard deviations apart occur by chance once in a thousand times.
 const DEVIATIONS: f64 = 3.29;
-/// Of few, all have to lie on one side.
+/// In a smaller sample, all values have to lie on one side.
 const FEW: usize = 12;
-/// Two stretches of a busy machine differ by more than chance, and by this of their medians ...
+/// Two periods on a busy machine differ by more than chance; only a difference of this share of
+/// their medians counts ...
 const SHARE_MIN: f64 = 0.2;
-/// ... or by this much, ns. What TCP makes wait for is longer.
+/// ... or of this time in nanoseconds. Waits caused by TCP are longer.
 const NS_MIN: f64 = 100_000.0;
 
-/// Compares what was measured before and after.
+/// Compares the measurements before and after.
 pub(super) fn compare(before: &Measured, after: &Measured) -> Verdict {
     let (old, new) = (&before.exchanges_ns, &after.exchanges_ns);
     if old.len() < LEAST || new.len() < LEAST {
@@ -45,10 +46,11 @@ pub(super) fn compare(before: &Measured, after: &Measured) -> Verdict {
     }
 }
 
-/// The statistic of Mann and Whitney (1947) in its standard deviations, equal values by their mean rank. Both are sorted.
+/// The statistic of Mann and Whitney (1947) in standard deviations, with mean ranks for ties. Both
+/// samples are sorted.
 fn deviations(old: &[u64], new: &[u64]) -> f64 {
     let (m, n) = (old.len() as f64, new.len() as f64);
-    // Pairs in which the old one is larger, and half of those that are equal.
+    // Pairs in which the old value is larger, plus half of the ties.
     let pairs: f64 = new
         .iter()
         .map(|value| {
@@ -76,7 +78,7 @@ mod tests {
         let quick = || sample((0..4_000).map(|n| 16_000 + n));
         assert_eq!(compare(&stalled(), &quick()), Verdict::Better);
         assert_eq!(compare(&quick(), &stalled()), Verdict::Worse);
-        // The same distribution, two draws of it.
+        // Two draws from the same distribution.
         let draw = |seed: u64| sample((0..500).map(|n: u64| 20_000 + (n * 7_919 + seed) % 9_973));
         assert_eq!(compare(&draw(1), &draw(4_000)), Verdict::NoDifference);
     }
@@ -91,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_statistic_is_that_of_a_worked_example() {
-        // All pairs one way: U = m n, and z = sqrt(3 m n / (m + n + 1)).
+        // All pairs in one direction: U = m n, and z = sqrt(3 m n / (m + n + 1)).
         let z = deviations(&[4, 5, 6], &[1, 2, 3]);
         assert!((z - (27.0_f64 / 7.0).sqrt()).abs() < 1e-12, "{z}");
     }

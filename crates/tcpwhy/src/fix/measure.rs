@@ -1,4 +1,5 @@
-//! What do these connections' exchanges take now? Captured for a while, billed by a reader in its sandbox.
+//! How long do these connections' exchanges take now? They are captured for a while, and billed by
+//! a sandboxed reader.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -28,7 +29,7 @@ pub(super) struct Measured {
     pub(super) lost: u64,
 }
 
-/// Measures; stops early, with nothing, where somebody asks to.
+/// Measures; stops early and returns `None` if the user asks to.
 pub(super) fn measure(args: &FixArgs, plan: &Plan, stop: &AtomicBool) -> anyhow::Result<Option<Measured>> {
     let options = Options {
         filter: Filter { port: args.port, one_of: theirs(&plan.ends), ..Filter::default() },
@@ -58,7 +59,8 @@ pub(super) fn measure(args: &FixArgs, plan: &Plan, stop: &AtomicBool) -> anyhow:
     Ok(Some(Measured::of(document, &plan.ends, stats.dropped)))
 }
 
-/// Of each connection the other end, which is enough to tell its packets; none where all are measured.
+/// The remote end of each connection, which is enough to recognize its packets; `None` if all are
+/// measured.
 fn theirs(ends: &[[SocketAddr; 2]]) -> Option<Vec<End>> {
     let of = |[_, remote]: &[SocketAddr; 2]| End { host: Some(remote.ip()), port: remote.port() };
     (!ends.is_empty()).then(|| ends.iter().map(of).collect())
@@ -80,7 +82,7 @@ impl Measured {
             for line in connection.bill {
                 *measured.bill_ns.entry(line.cause).or_default() += line.ns;
             }
-            // What was under way when the capture began or ended is not all there.
+            // Exchanges under way when the capture began or ended are incomplete.
             let begins = usize::from(connection.exchanges.first().is_some_and(|first| first.kind != "setup"));
             let ends = usize::from(ended_ns - connection.last_ns < STILL_OPEN_NS);
             let whole = connection.exchanges.len().saturating_sub(begins + ends);
@@ -92,13 +94,14 @@ impl Measured {
         measured
     }
 
-    /// The value below which so many of a thousand lie.
+    /// The value below which this many of a thousand lie.
     pub(super) fn quantile_ns(&self, per_mille: usize) -> u64 {
         let last = self.exchanges_ns.len().saturating_sub(1);
         self.exchanges_ns.get(last * per_mille / 1_000).copied().unwrap_or(0)
     }
 
-    /// One line; of the bill first what the fix is for, then what is more than that.
+    /// One line; the bill starts with the causes that the fix addresses, then the largest other
+    /// one.
     pub(super) fn words(&self, addressed: &[&str]) -> String {
         if self.exchanges_ns.is_empty() {
             return "no exchange was seen to its end".to_owned();
@@ -119,7 +122,8 @@ impl Measured {
         )
     }
 
-    /// The largest cause that the fix is for, where there is any of it, and the largest of all, where that is another.
+    /// The largest cause that the fix addresses, if it occurs, and the largest of all, if that is
+    /// another.
     fn causes(&self, addressed: &[&str]) -> String {
         let whole: u64 = self.bill_ns.values().sum();
         let largest = |wanted: &dyn Fn(&str) -> bool| {
@@ -137,10 +141,10 @@ impl Measured {
     }
 }
 
-/// A connection that has been heard of so shortly before the end goes on.
+/// A connection with a packet this shortly before the end is still open.
 const STILL_OPEN_NS: i64 = 300_000_000;
 
-/// As in bills.
+/// Formatted as in bills.
 pub(super) fn nanos(ns: u64) -> String {
     time(tcpwhy_wire::Duration::from_nanos(i64::try_from(ns).unwrap_or(i64::MAX)))
 }

@@ -1,4 +1,5 @@
-//! `tcpwhy fix` and `tcpwhy undo`: does a change of the running system help, and how is it taken back?
+//! `tcpwhy fix` and `tcpwhy undo`: does a change of the running system help, and how is it
+//! reverted?
 
 mod args;
 #[cfg(target_os = "linux")]
@@ -108,7 +109,7 @@ mod linux {
         take_back(&journal, &made)
     }
 
-    /// The user's own, unless another place is named.
+    /// The user's own journal, unless another place is given.
     fn journal(place: Option<&Path>) -> Result<Journal, tcpwhy_fix::Error> {
         place.map_or_else(Journal::open, Journal::open_in)
     }
@@ -131,7 +132,7 @@ mod linux {
         out
     }
 
-    /// Asks, where there is somebody to ask.
+    /// Asks the user if there is a terminal.
     fn agreed() -> anyhow::Result<bool> {
         if !std::io::stdin().is_terminal() {
             return Ok(false);
@@ -160,7 +161,7 @@ mod linux {
         Ok(measured)
     }
 
-    /// Makes all changes; where one fails, those before it are taken back.
+    /// Makes all changes; if one fails, those before it are reverted.
     fn apply(journal: &Journal, plan: &Plan) -> anyhow::Result<Vec<Entry>> {
         let mut made = Vec::new();
         for change in &plan.changes {
@@ -217,7 +218,7 @@ mod linux {
         )
     }
 
-    /// The last one first.
+    /// Reverts the last one first.
     fn take_back(journal: &Journal, made: &[Entry]) -> anyhow::Result<u8> {
         let mut code = ANALYSED;
         for entry in made.iter().rev() {
@@ -240,7 +241,7 @@ mod linux {
         }
     }
 
-    /// Lists, or takes back.
+    /// Lists the changes, or reverts them.
     pub(crate) fn undo(args: &UndoArgs) -> anyhow::Result<u8> {
         let journal = journal(args.journal.as_deref())?;
         let entries = journal.entries()?;

@@ -1,4 +1,4 @@
-//! How does a fix outlive its process and the next start of the machine? The files, the commands, the code.
+//! How does a fix survive a restart of its process or machine? In files, commands, or code.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,17 +12,17 @@ use tcpwhy_sockets::namespace::Namespace;
 use super::args::{Fix, FixArgs};
 use super::plan::{ceiling, namespace_of};
 
-/// The lasting form of a fix.
+/// The permanent form of a fix.
 pub(super) struct Lasting {
     pub(super) told: String,
-    /// A setting that belongs into [`FILE`].
+    /// A setting that belongs in [`FILE`].
     pub(super) setting: Option<String>,
 }
 
-/// What is read when the machine starts, below the folder of `--root`.
+/// Read when the machine starts; relative to the folder of `--root`.
 const FILE: &str = "etc/sysctl.d/60-tcpwhy.conf";
 
-/// What to write where.
+/// What to write, and where.
 pub(super) fn of(args: &FixArgs) -> anyhow::Result<Lasting> {
     let namespace = namespace_of(args)?;
     Ok(match &args.fix {
@@ -49,7 +49,8 @@ pub(super) fn of(args: &FixArgs) -> anyhow::Result<Lasting> {
 }
 
 impl Lasting {
-    /// Writes the setting into its file, instead of one of the same name, and all else of the file as it was. Says what was done.
+    /// Writes the setting into its file, replacing one of the same name and keeping the rest of the
+    /// file. Returns what was done.
     pub(super) fn write(&self, root: &Path) -> anyhow::Result<String> {
         let Some(setting) = &self.setting else {
             return Ok("Nothing was written: it is no setting of the system.\n".to_owned());
@@ -63,7 +64,7 @@ impl Lasting {
         let mut lines: Vec<&str> = there.lines().filter(|line| key(line) != key(setting)).collect();
         lines.push(setting);
         let text = lines.join("\n") + "\n";
-        // Whole or not at all.
+        // Written completely or not at all.
         let new = path.with_extension("conf.new");
         let written = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &path));
         written.with_context(|| format!("cannot write {} (root can)", path.display()))?;
@@ -78,13 +79,13 @@ fn sysctl(line: String) -> Lasting {
     Lasting { told, setting: Some(line) }
 }
 
-/// With the other two values as they are.
+/// Keeps the other two values as they are.
 fn memory(namespace: &Namespace, key: &str, most: u64) -> anyhow::Result<Lasting> {
     let now = Target::sysctl(namespace, key).read()?;
     Ok(sysctl(format!("{key} = {}", ceiling(&now, most)?)))
 }
 
-/// Three ways to keep a property of the route that is taken now.
+/// Three ways to keep an attribute of the current route.
 fn route(
     args: &FixArgs,
     namespace: &Namespace,
@@ -112,7 +113,7 @@ fn route(
     Ok(Lasting { told, setting: None })
 }
 
-/// In the words of what the process is written in; of all, where that is not known.
+/// For the language of the process; for all, if that is unknown.
 fn code(args: &FixArgs, fix: &catalogue::Fix) -> Lasting {
     let stack = args.pid.and_then(stack_of);
     let mut out = String::new();
@@ -135,7 +136,7 @@ fn code(args: &FixArgs, fix: &catalogue::Fix) -> Lasting {
     Lasting { told: out, setting: None }
 }
 
-/// What a process is written in, told from its executable.
+/// The stack of a process, judged by its executable.
 fn stack_of(pid: u32) -> Option<Stack> {
     let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let name = exe.file_name()?.to_str()?;
@@ -156,8 +157,9 @@ fn stack_of(pid: u32) -> Option<Stack> {
     by_name.or_else(|| by_build(&Path::new("/proc").join(pid.to_string()).join("exe")))
 }
 
-/// Compilers leave their names: Go in a section's name (`.go.buildinfo`), Rust and C in `.comment`, near the end of a file. Rust is linked by
-/// a C compiler, which is named as well.
+/// Compilers leave their marks: Go in a section's name (`.go.buildinfo`), Rust and C in `.comment`,
+/// near the end of the file. Rust is checked first, because it is linked by a C compiler, which
+/// leaves its mark too.
 fn by_build(exe: &Path) -> Option<Stack> {
     use std::io::{Read as _, Seek as _, SeekFrom};
     const TAIL_BYTES: u64 = 4 << 20;
@@ -187,7 +189,8 @@ mod tests {
     #[test]
     fn this_program_is_written_in_rust() {
         let exe = std::env::current_exe().expect("it runs");
-        // A build with symbols has them behind the mark, more than the tail that is read.
+        // A build with symbols has them after the mark, and they are larger than the tail that is
+        // read.
         if std::fs::metadata(&exe).is_ok_and(|of| of.len() < 4 << 20) {
             assert_eq!(by_build(&exe), Some(Stack::Rust));
         }

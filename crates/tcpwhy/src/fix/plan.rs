@@ -1,4 +1,4 @@
-//! What will a fix touch? The sockets, settings or routes, with their values now and then.
+//! What will a fix change? The sockets, settings or routes, with their values before and after.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,16 +10,16 @@ use tcpwhy_sockets::{Diag, Socket, State, States, owner};
 
 use super::args::{Fix, FixArgs};
 
-/// What is to be done.
+/// The planned changes.
 pub(super) struct Plan {
     pub(super) changes: Vec<Change>,
-    /// Have the value already.
+    /// Targets that already have the value.
     pub(super) already: usize,
-    /// Worth knowing before it is done.
+    /// Remarks for the user to read first.
     pub(super) notes: Vec<String>,
     /// Where it is measured.
     pub(super) namespace: Namespace,
-    /// The ends of the connections that are changed; all are measured where there are none.
+    /// The ends of the changed connections; if empty, all connections are measured.
     pub(super) ends: Vec<[SocketAddr; 2]>,
 }
 
@@ -42,7 +42,7 @@ impl Plan {
             Fix::UnlockSendBuffer => plan.sockets(args, Knob::SendBuffer, "free")?,
             Fix::Congestion(name) => plan.sockets(args, Knob::Congestion, name)?,
             Fix::Backlog(most) => {
-                // The ceiling first: listen(2) is cut to it.
+                // The ceiling first: listen(2) is capped by it.
                 let raised = |from: &str| {
                     let now: u32 = from.parse().context("net.core.somaxconn is no number")?;
                     Ok(now.max(*most).to_string())
@@ -106,13 +106,13 @@ impl Plan {
         let mut listens = false;
         for (socket, descriptor) in found {
             let is_listening = socket.state == State::Listen;
-            // A backlog is a listening socket's, and a cork is not.
+            // Only listening sockets have a backlog, and they have no cork.
             if (knob == Knob::Backlog && !is_listening) || (knob == Knob::Cork && is_listening) {
                 continue;
             }
             let target = match Target::socket(pid, descriptor, knob) {
                 Ok(target @ Target::Socket { cookie, .. }) if cookie == socket.cookie => target,
-                // Closed since, or another one by that number.
+                // Closed since, or its descriptor now belongs to another socket.
                 Ok(_) | Err(Error::Gone(_)) => continue,
                 Err(error) => return Err(error.into()),
             };
@@ -128,13 +128,13 @@ impl Plan {
         }
         if listens && knob != Knob::Backlog {
             self.notes.push("a listening socket is among them: connections that it accepts from then on have it, and keep it".to_owned());
-            // They belong to what is measured, and are not known yet.
+            // Accepted connections are to be measured too, and are not known yet.
             self.ends.clear();
         }
         Ok(())
     }
 
-    /// The window's scale was fixed when the connection was made (RFC 7323, 2.2).
+    /// The window scale was fixed when the connection was made (RFC 7323, 2.2).
     fn note_scale(&mut self, socket: &Socket) {
         let Some(scale) = socket.info.rcv_wscale().filter(|scale| *scale < 5) else { return };
         let most = 65_535_u64 << scale;
@@ -147,7 +147,7 @@ impl Plan {
     }
 }
 
-/// The one that is meant.
+/// The network namespace that is meant.
 pub(super) fn namespace_of(args: &FixArgs) -> anyhow::Result<Namespace> {
     Ok(match (args.pid, &args.netns) {
         (Some(pid), _) => Namespace::of_process(pid).map_err(|error| gone_or_forbidden(pid, &error))?,
@@ -158,7 +158,7 @@ pub(super) fn namespace_of(args: &FixArgs) -> anyhow::Result<Namespace> {
     })
 }
 
-/// The third of three values.
+/// Replaces the third of three values.
 pub(super) fn ceiling(from: &str, most: u64) -> anyhow::Result<String> {
     match from.split(' ').collect::<Vec<_>>()[..] {
         [least, usual, _] => Ok(format!("{least} {usual} {most}")),
@@ -174,7 +174,7 @@ fn gone_or_forbidden(pid: u32, error: &std::io::Error) -> anyhow::Error {
     }
 }
 
-/// As the command line has it, without its value.
+/// Its name on the command line, without its value.
 pub(super) fn name(fix: &Fix) -> &'static str {
     match fix {
         Fix::NoDelay => "nodelay",

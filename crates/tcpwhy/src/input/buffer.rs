@@ -1,16 +1,18 @@
-//! Which bytes are there and not yet read?
+//! Which bytes have been read from the source and not yet consumed?
 //!
-//! One large buffer and `read` serve files, pipes and decompressors alike, and are faster than a map of the file when packets
-//! are large: each header would be a page's or a cache line's first touch.
+//! One large buffer and `read` serve files, pipes and decompressors alike, and are faster than a
+//! memory map when packets are large: with a map, each header would be the first touch of a page or
+//! cache line.
 
 use std::io::{self, Read};
 
 use super::room::Held;
 use super::source::Source;
 
-/// Large enough that a system call per filling does not matter, small enough for the second-level cache.
+/// Large enough that a system call per fill does not matter, small enough for the second-level
+/// cache.
 const LEN: usize = 512 << 10;
-/// Of many inputs, which may all be open at a time.
+/// With many inputs, which may all be open at the same time.
 const LEN_OF_MANY: usize = 64 << 10;
 const MANY: usize = 8;
 
@@ -20,17 +22,17 @@ pub(super) struct Buffer {
     end: usize,
     at_eof: bool,
     len: usize,
-    /// What it takes beyond that for a large block.
+    /// Room taken beyond `len` for a large block.
     held: Option<Held>,
 }
 
 impl Buffer {
-    /// For one of `inputs` inputs. It takes no memory before it is filled.
+    /// For one of `inputs` inputs. Takes no memory until it is filled.
     pub(super) fn one_of(inputs: usize) -> Self {
         Self { bytes: Vec::new(), start: 0, end: 0, at_eof: false, len: Self::len(inputs), held: None }
     }
 
-    /// For a look at a beginning.
+    /// For a look at the beginning of a file.
     pub(super) fn small() -> Self {
         Self { len: LEN_OF_MANY, ..Self::one_of(1) }
     }
@@ -40,12 +42,12 @@ impl Buffer {
         if inputs > MANY { LEN_OF_MANY } else { LEN }
     }
 
-    /// As if nothing had been read; gives the memory back.
+    /// Resets to the initial state and frees the memory.
     pub(super) fn reset(&mut self) {
         *self = Self { bytes: Vec::new(), start: 0, end: 0, at_eof: false, len: self.len, held: None };
     }
 
-    /// What was read is not wanted: the next bytes come from elsewhere.
+    /// Drops what was read: the next bytes come from elsewhere.
     pub(super) fn empty(&mut self) {
         (self.start, self.end, self.at_eof) = (0, 0, false);
     }
@@ -66,7 +68,7 @@ impl Buffer {
     /// Reads until `at_least` bytes are unread, or to the end.
     ///
     /// # Errors
-    /// Those of `source`, or where there is no room. What was read before stays, and no more will come.
+    /// Those of `source`, or lack of room. Bytes read before stay, and no more will come.
     pub(super) fn fill(&mut self, source: &mut Source, at_least: usize) -> io::Result<()> {
         let filled = self.make_room(source, at_least);
         self.at_eof |= filled.is_err();
@@ -85,10 +87,10 @@ impl Buffer {
         Ok(())
     }
 
-    /// Reads so many bytes and no more, as far as there are any, in place of what was there.
+    /// Reads exactly `len` bytes, if there are that many, in place of the previous content.
     ///
     /// # Errors
-    /// Those of `source`, or where there is no room.
+    /// Those of `source`, or lack of room.
     pub(super) fn fill_anew(&mut self, source: &mut Source, len: usize) -> io::Result<()> {
         self.empty();
         self.make_room(source, len)?;
@@ -103,13 +105,14 @@ impl Buffer {
         Ok(())
     }
 
-    /// For so many unread bytes.
+    /// Makes room for this many unread bytes.
     fn make_room(&mut self, source: &Source, at_least: usize) -> io::Result<()> {
         if self.bytes.len() - self.start < at_least || self.start == self.end {
             self.bytes.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;
-            // Twice of what is needed: otherwise one that asks for a few bytes more each time would have all moved each time.
+            // Twice what is needed: otherwise a reader that asks for a few bytes more each time
+            // would move all of them each time.
             let mut len = self.len.max(2 * at_least);
             if self.bytes.len() < len {
                 if self.held.as_ref().is_none_or(|held| held.bytes() < len - self.len) && len > self.len {
@@ -122,7 +125,7 @@ impl Buffer {
                 }
                 self.bytes.resize(len, 0);
             } else if self.held.is_some() && self.end <= self.len && at_least <= self.len / 2 {
-                // The large block is behind it.
+                // The large block has been read.
                 self.bytes.truncate(self.len);
                 self.bytes.shrink_to_fit();
                 self.held = None;

@@ -1,20 +1,23 @@
 //! Which segments have a wrong checksum although their sender fills it in?
 //!
-//! On the host that sends, checksums are usually not there yet when a packet is captured, and what some interfaces or tools leave in
-//! their place is as wrong as damage. Both directions of a connection tell: an address whose checksums are right shows that they
-//! are filled in by the time the capture sees them. The same number in segments of other sums is no sum: who made packets anonymous, or left
-//! out what they carried, has put it there. Whoever gets such a segment drops it (`tcp_v4_rcv`, net/ipv4/tcp_ipv4.c).
+//! On the sending host, checksums are usually not filled in yet when a packet is captured, and some
+//! interfaces or tools leave values there that look like damage. The segments themselves tell: an
+//! address with right checksums fills them in before the capture sees them. The same value on
+//! segments with different sums is not a checksum: a tool that anonymized packets or cut their
+//! payload put it there. The receiver drops a segment with a wrong checksum (`tcp_v4_rcv`,
+//! net/ipv4/tcp_ipv4.c).
 
 use tcpwhy_wire::capture::RawPacket;
 use tcpwhy_wire::decode::{Checksum, checksum};
 use tcpwhy_wire::{Decoded, Endpoint, Flags};
 
-/// Addresses that are remembered at a time, each in the place that its bits give.
+/// Addresses remembered at a time, each at the index that its bits give.
 const ADDRESSES: usize = 1 << 12;
-/// A right one proves that they are filled in, and so many more for each one that was not: no link damages every fifth packet.
+/// A right checksum proves that they are filled in if there are this many, plus so many more for
+/// each one that was not right: no link damages every fifth packet.
 const PROOF: u32 = 1;
 const PROOF_EACH: u32 = 4;
-/// After so many more that were not filled in, nobody looks any more.
+/// With this many more that were not filled in, the address is no longer checked.
 const HOPELESS: u32 = 16;
 
 /// What the packets from one address have shown.
@@ -24,29 +27,30 @@ struct Sender {
     right: u32,
     /// Not filled in, or wrong.
     other: u32,
-    /// The longest right one: longer ones may have been merged or not divided yet.
+    /// The longest payload with a right checksum: longer ones may be merged, or not segmented yet.
     longest: u32,
 }
 
 /// What the packets of all inputs have shown.
 #[derive(Debug, Default)]
 pub(super) struct Senders {
-    /// Empty until a whole packet comes.
+    /// Empty until the first complete packet.
     known: Vec<Sender>,
-    /// The last wrong one, and what the sum was with it.
+    /// The last wrong checksum, and the sum of its segment.
     last_wrong: Option<(u16, u16)>,
-    /// What has stood in the place of several sums.
+    /// The value found in place of several different sums.
     mark: Option<u16>,
 }
 
-/// What an Ethernet packet carries without time stamps: no interface that merges says how long its segments are.
+/// The payload of a full Ethernet packet without time stamps: an interface that merges packets does
+/// not say how long the segments were.
 const USUAL_LEN: u32 = 1_460;
 
 impl Senders {
-    /// Whether a segment is not as it was sent.
+    /// Whether a segment was damaged on the path.
     #[inline]
     pub(super) fn is_damaged(&mut self, packet: &RawPacket<'_>, decoded: &Decoded<'_>) -> bool {
-        // Not as a segment, which would be a copy: see `Usual`.
+        // Takes no segment, which would be a copy: see `Usual`.
         packet.data.len() >= packet.original_len as usize
             && self.look(packet, decoded.src(), decoded.flags(), decoded.payload_len())
     }
@@ -65,7 +69,8 @@ impl Senders {
         }
         match checksum(packet) {
             None => false,
-            // A reset is made whole by a host that leaves all others to its interface (tcp_v4_send_reset, net/ipv4/tcp_ipv4.c).
+            // A host fills in the checksum of a reset itself, even if it leaves all others to its
+            // interface (tcp_v4_send_reset, net/ipv4/tcp_ipv4.c).
             Some(Checksum::Right) if flags.rst() => false,
             Some(Checksum::Right) => {
                 sender.right = sender.right.saturating_add(1);
@@ -90,7 +95,7 @@ impl Senders {
     }
 }
 
-/// The same in every run. Who makes addresses that share a place takes nothing but these addresses' proofs.
+/// The same in every run. Forged addresses that share an index can only destroy each other's proof.
 fn place(end: Endpoint) -> usize {
     let folded = (end.addr ^ end.addr >> 64) as u64;
     (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52) as usize % ADDRESSES

@@ -1,16 +1,17 @@
-//! How long is each packet of a file, and whose may it be? So a later pass over the file reads what is of a few connections, and not what
-//! lies between.
+//! How long is each packet of a file, and to which connections may it belong? So that a later pass
+//! over the file reads the packets of a few connections and skips the rest.
 
 use tcpwhy_wire::Decoded;
 
-/// Packets that are remembered at most; what comes behind them is read as it lies.
+/// Packets remembered at most; later ones are read sequentially.
 const PACKETS_MAX: usize = 1 << 22;
-/// Other packets are read along as long as they are no more bytes than these: to ask the system once more takes as long.
+/// Unwanted packets are read along up to this many bytes: another system call would take as long.
 const GAP: u64 = 4 << 10;
-/// So much is read at once, and the packet that exceeds it.
+/// Bytes read at a time, plus the packet that exceeds them.
 const RUN_LEN: u64 = 256 << 10;
 
-/// Sums of both ends' ports, the same for both directions: what nearly all segments of other connections are told by, with one look.
+/// Sums of both ends' ports, the same for both directions: one look rules out nearly all segments
+/// of other connections.
 #[derive(Clone, Debug)]
 pub struct Sums(Box<[bool; Sums::ALL]>);
 
@@ -18,14 +19,14 @@ impl Sums {
     const BITS: u32 = 11;
     const ALL: usize = 1 << Self::BITS;
 
-    /// Of connections between these ports.
+    /// For connections between these ports.
     pub fn of(connections: impl Iterator<Item = [u16; 2]>) -> Self {
         let mut sums = Box::new([false; Self::ALL]);
         connections.for_each(|ports| sums[Self::sum(ports)] = true);
         Self(sums)
     }
 
-    /// Whether a segment between these ports may be of one of them.
+    /// Whether a segment between these ports may belong to one of them.
     #[inline]
     pub fn may_be(&self, ports: [u16; 2]) -> bool {
         self.0[Self::sum(ports)]
@@ -37,7 +38,7 @@ impl Sums {
     }
 }
 
-/// The ports of both ends, read where they stand.
+/// The ports of both ends, read in place.
 #[inline]
 pub fn ports_of(decoded: &Decoded<'_>) -> [u16; 2] {
     match decoded {
@@ -46,7 +47,7 @@ pub fn ports_of(decoded: &Decoded<'_>) -> [u16; 2] {
     }
 }
 
-/// A packet: bytes from the end of the one before, whether it is to be looked at whatever is wanted, and its sum.
+/// A packet: bytes since the end of the previous one, whether it must always be read, and its sum.
 #[derive(Clone, Copy, Debug)]
 struct Entry(u32);
 
@@ -64,29 +65,29 @@ impl Entry {
     }
 }
 
-/// The packets of a file, from its first one on.
+/// The packets of a file, from the first one on.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: Vec<Entry>,
     most: usize,
-    /// Bytes in front of the next packet that are none of a packet.
+    /// Bytes before the next packet that belong to no packet.
     between: usize,
-    /// What comes from here on is not remembered.
+    /// Later packets are not remembered.
     is_over: bool,
 }
 
-/// Packets that lie together.
+/// Adjacent packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub offset: u64,
     pub len: u64,
-    /// Number of the last packet in front of them.
+    /// Number of the last packet before them.
     pub number: u64,
     pub packets: u64,
 }
 
 impl Index {
-    /// That takes so many bytes at most.
+    /// An index that takes at most this many bytes.
     pub(super) fn within(bytes: usize) -> Self {
         Self { most: PACKETS_MAX.min(bytes / size_of::<Entry>()), ..Self::default() }
     }
@@ -96,7 +97,8 @@ impl Index {
         self.most * size_of::<Entry>()
     }
 
-    /// A packet that is so many bytes of the file, between these ports, where it is a segment.
+    /// Adds a packet that takes `consumed` bytes of the file, with its ports if it is a TCP
+    /// segment.
     #[inline]
     pub(super) fn put(&mut self, consumed: usize, ports: Option<[u16; 2]>) {
         let len = std::mem::take(&mut self.between) + consumed;
@@ -104,30 +106,30 @@ impl Index {
             self.is_over = true;
             return;
         }
-        // What describes the packets behind it is not to be passed over.
+        // If a block before it describes interfaces, it must not be skipped.
         let sum = ports.filter(|_| len == consumed).map_or(Entry::ANY, |ports| Sums::sum(ports) as u32);
         self.entries.push(Entry((len as u32) << Entry::LEN_SHIFT | sum));
     }
 
-    /// So many bytes are none of a packet.
+    /// These bytes belong to no packet.
     #[cold]
     pub(super) fn pass(&mut self, consumed: usize) {
         self.between += consumed;
     }
 
-    /// From here on nothing is sure.
+    /// From here on the index is not reliable.
     #[cold]
     pub(super) fn end(&mut self) {
         self.is_over = true;
     }
 
-    /// Whether the file is known up to a place behind its last packet.
+    /// Whether the file is known exactly up to the end of its last packet.
     pub(super) fn is_even(&self) -> bool {
         self.between == 0
     }
 
-    /// What may be wanted of the packets from the one behind `number`, which begins at this offset, to the one with the number `last`; none
-    /// where they are not all known.
+    /// The runs that may contain wanted packets, from the one after `number`, which begins at
+    /// `offset`, to the packet numbered `last`; `None` if not all of them are indexed.
     pub(super) fn runs(&self, offset: u64, number: u64, last: u64, sums: &Sums) -> Option<Vec<Run>> {
         let known = self.entries.len() as u64;
         if number > known || last > known && self.is_over {
@@ -159,7 +161,7 @@ mod tests {
     const WANTED: [u16; 2] = [40_000, 80];
     const OTHER: [u16; 2] = [40_001, 80];
 
-    /// Of packets of so many bytes, those that are wanted.
+    /// The runs to read, for packets of these lengths and ports.
     fn runs(packets: &[(usize, Option<[u16; 2]>)], from: u64, last: u64) -> Option<Vec<Run>> {
         let mut index = Index::within(1 << 20);
         for (len, ports) in packets {

@@ -1,30 +1,31 @@
-//! Do the frames of LZ4 end where they say?
+//! Do LZ4 frames end where their format says?
 //!
-//! The decompressor takes the end of its input for the end of a frame, so that a file that is cut short between two blocks
-//! would look whole. A frame ends with an empty block, and its checksum if its header promised one.
+//! The decompressor takes the end of its input for the end of a frame, so that a file truncated
+//! between two blocks would look complete. A frame ends with an empty block, and a checksum if its
+//! header promised one.
 
 use std::io::{self, BufRead as _, BufReader, Read};
 
 use lz4_flex::frame::FrameDecoder;
 
-/// The bytes that frames unpack to, one frame behind the other.
+/// The bytes that consecutive frames unpack to.
 pub(super) struct Lz4<R: Read>(FrameDecoder<Watched<R>>);
 
-/// What the decompressor is given, and where in a frame that ends.
+/// The bytes given to the decompressor, and where in a frame they end.
 struct Watched<R> {
     stored: BufReader<R>,
     place: Place,
 }
 
-/// A place in a frame (LZ4 Frame Format 1.6).
+/// A position in a frame (LZ4 Frame Format 1.6).
 #[derive(Default)]
 struct Place {
-    /// Bytes up to the next word.
+    /// Bytes to skip before the next word.
     skip: u64,
-    /// As much of the word as is there.
+    /// The part of the word that has been read.
     word: [u8; 5],
     have: usize,
-    /// Of the frame whose blocks follow each other; none between two frames.
+    /// Flags of the frame whose blocks are being read; none between two frames.
     flags: Option<u8>,
 }
 
@@ -83,12 +84,13 @@ impl Place {
             let [a, b, c, d, fifth] = self.word;
             let has = |flags: u8, bit: u8, len: u64| if flags & bit != 0 { len } else { 0 };
             match self.flags {
-                // Magic number and flags; what follows up to the first block is as long as these say.
+                // Magic number and flags; they determine the length of the rest of the header.
                 None if self.have == 5 => {
                     self.skip = 2 + has(fifth, 0x08, 8) + has(fifth, 0x01, 4);
                     (self.flags, self.have) = (Some(fifth), 0);
                 }
-                // A block's length; the first bit says that it is not compressed. The last block is empty.
+                // A block's length; the high bit says that it is not compressed. The last block is
+                // empty.
                 Some(flags) if self.have == 4 => {
                     let len = u64::from(u32::from_le_bytes([a, b, c, d]) & 0x7fff_ffff);
                     self.skip = if len > 0 { len + has(flags, 0x10, 4) } else { has(flags, 0x04, 4) };

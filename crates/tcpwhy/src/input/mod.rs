@@ -1,11 +1,12 @@
-//! Which segments do these inputs hold, in the order of time?
+//! Which segments do these inputs contain, in order of time?
 //!
-//! An input is a path or `-` for standard input; pcap or pcapng, plain, gzip, zstd, xz or lz4, recognised by their bytes. Several
-//! inputs are merged by time: the pieces of a rotated ring follow each other, captures of several interfaces interleave.
-//! Packet numbers are those that Wireshark shows for the one input, also where only a part of it is read, or for the file that `mergecap` makes of several,
-//! given in the order of their first packets.
+//! An input is a path or `-` for standard input; pcap or pcapng, plain, gzip, zstd, xz or lz4, recognised by
+//! their bytes. Several inputs are merged by time: the files of a rotated ring follow each other, captures of
+//! several interfaces interleave. Packet numbers are those that Wireshark shows for a single input, also if
+//! only a part of it is read, or for the file that `mergecap` makes of several inputs in the order of their
+//! first packets.
 //!
-//! Nothing is dropped silently: what cannot be read is counted in the [`FileSummary`] with its place.
+//! Nothing is dropped silently: unreadable parts are counted in the [`FileSummary`] with their place.
 
 mod aside;
 mod buffer;
@@ -51,7 +52,7 @@ use tally::{All, Take};
 pub use trouble::{Failure, Trouble, WindowError};
 pub use zone::Zone;
 
-/// Bounds on reading.
+/// Limits on reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// A compressed input may always unpack to this many bytes...
@@ -77,21 +78,21 @@ pub struct Progress {
     pub packets: u64,
 }
 
-/// What one input held.
+/// The content of one input.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a remark of its own")]
 pub struct FileSummary {
     /// The path as given.
     pub path: PathBuf,
-    /// The format, where it was recognised.
+    /// The format, if it was recognised.
     pub format: Option<Format>,
     /// What it was compressed with: `gzip`, `zstd`, `xz`, `lz4` or nothing.
     pub compression: &'static str,
-    /// Packets read, of whatever protocol.
+    /// Packets read, of any protocol.
     pub packets: u64,
     /// TCP segments among them.
     pub segments: u64,
-    /// Number of its first packet among those of all inputs; 0 where it has none.
+    /// Number of its first packet among those of all inputs; 0 if it has none.
     pub first_number: u64,
     /// The earliest capture time.
     pub first: Option<Instant>,
@@ -99,28 +100,28 @@ pub struct FileSummary {
     pub last: Option<Instant>,
     /// Its end is missing.
     pub truncated: bool,
-    /// Packets that gave no segment, by reason; `outside-window`: read, but not of the wanted time; `damaged`: places
-    /// that could not be read; and `wrong-checksum`: segments that whoever got them has dropped.
+    /// Packets without a segment, by reason; `outside-window`: read, but not in the requested window;
+    /// `damaged`: places that could not be read; `wrong-checksum`: segments that their receiver dropped.
     pub skipped: BTreeMap<&'static str, u64>,
     /// The first places where something was wrong, at most [`MAX_TROUBLES`]; `skipped["damaged"]` counts all.
     pub troubles: Vec<Trouble>,
     /// Packets that the capture says it lost.
     pub drops: u64,
-    /// Stored bytes that were not read, because packets of the wanted time are elsewhere.
+    /// Stored bytes that were skipped because they are outside the window.
     pub unread_bytes: u64,
-    /// Reading stopped behind the wanted time; of a pipe, nobody knows what else would have come.
+    /// Reading stopped after the window; for a pipe, what else would have come is unknown.
     pub stopped: bool,
-    /// Packets are numbered from the window's first one on, because too many are in front of it.
+    /// Packets are numbered from the first one of the window, because too many precede it.
     pub is_renumbered: bool,
-    /// Somebody asked to stop before its end: this is what had been read.
+    /// The user interrupted reading: this is what had been read.
     pub interrupted: bool,
-    /// Which of its packets have which numbers among those of all inputs, of several.
+    /// With several inputs: which of its packets have which numbers among those of all inputs.
     pub turns: Vec<Turn>,
     /// Why nothing could be read at all.
     pub failure: Option<Failure>,
 }
 
-/// Packets of one input that follow each other among those of all.
+/// Consecutive packets of one input among those of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// Number of the first one among those of all inputs.
@@ -129,18 +130,18 @@ pub struct Turn {
     pub frame: u64,
 }
 
-/// With more turns than these, packets have only the numbers among all.
+/// With more turns than this, packets only have their number among all inputs.
 const MAX_TURNS: usize = 1 << 20;
 
 /// More troubles of one input are counted, not kept.
 pub const MAX_TROUBLES: usize = 16;
 
-/// What all inputs held, in the order of their first packets.
+/// The content of all inputs, in the order of their first packets.
 #[derive(Debug, Default)]
 pub struct InputSummary {
     /// One entry for each input.
     pub files: Vec<FileSummary>,
-    /// What was learnt in passing, where that was asked for.
+    /// What was collected while reading, if requested.
     pub aside: Aside,
 }
 
@@ -192,7 +193,7 @@ impl InputSummary {
     }
 }
 
-/// A piece of an input as it is stored: a packet, or what stands between packets.
+/// A piece of an input as stored: a packet, or a block between packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
     /// The stored bytes, unpacked.
@@ -205,25 +206,26 @@ pub struct Block<'a> {
     pub format: Option<Format>,
 }
 
-/// What decompressing and large blocks may take where nobody says how much: the largest window, and what is beside it.
+/// Room for decompression and large blocks if no memory limit is set: the largest window, and its
+/// surroundings.
 const ROOM: usize = 160 << 20;
-/// The parts of the memory that this may take.
+/// The least and the largest share of the memory limit for this room (as divisors).
 const ROOM_LEAST: usize = 16;
 const ROOM_MOST: usize = 3;
-/// And the part that turns of several inputs may take.
+/// And the share for the turns of several inputs.
 const TURNS_MOST: usize = 16;
 
-/// Inputs, opened. After this no path is opened any more, so that the process can give up that right; what is in the files
-/// is looked at only later.
+/// Opened inputs. No path is opened after this, so that the process can give up that right; the files'
+/// content is read only later.
 #[expect(clippy::struct_field_names, reason = "inputs are what it has")]
 pub struct Inputs {
     inputs: Vec<Input>,
-    /// For what decompressing them and large blocks need together.
+    /// Shared by all inputs for decompression and large blocks.
     room: Room,
-    /// What is read, once it is known.
+    /// The part to read, once it is known.
     span: Option<Span>,
     turns_max: usize,
-    /// Learns in passing what was asked for; nothing where nobody asked.
+    /// Collects what was requested; nothing by default.
     pub aside: Aside,
 }
 
@@ -242,7 +244,7 @@ impl Span {
 
     #[inline]
     fn contains(self, at: Instant) -> bool {
-        // The very last moment has none behind it.
+        // The very last instant has none after it.
         self.from <= at && (at < self.to || self.to == Instant::MAX)
     }
 }
@@ -250,7 +252,7 @@ impl Span {
 struct Input {
     path: PathBuf,
     reading: Result<Reading, Failure>,
-    /// Time of the first packet, where that was asked.
+    /// Time of the first packet, if it was requested.
     first: Option<Instant>,
 }
 
@@ -265,7 +267,7 @@ impl Inputs {
         Self::of(paths.iter().map(open).collect(), room)
     }
 
-    /// One input, which somebody has opened under this name.
+    /// One input, already opened under this name.
     pub fn opened(path: &Path, file: File) -> Self {
         let room = Room::new(ROOM);
         let reading = Reading::of(path, file, &room);
@@ -276,8 +278,8 @@ impl Inputs {
         Self { inputs, room, span: None, turns_max: MAX_TURNS, aside: Aside::default() }
     }
 
-    /// Keeps what decompressing and large blocks take within a third of so many bytes, and what several inputs take beside that. Returns
-    /// how much of them that may be, with these inputs: the rest is for the analysis.
+    /// Limits decompression and large blocks to a third of `memory`, and the lists of several inputs to a
+    /// further part. Returns how much of it these inputs may take: the rest is for the analysis.
     pub fn set_memory(&mut self, memory: usize) -> usize {
         let readings = self.inputs.iter_mut().filter_map(|input| input.reading.as_mut().ok());
         let (mut needs, mut usual, mut held) = (0usize, 0usize, 0);
@@ -287,14 +289,14 @@ impl Inputs {
             held += has;
         }
         let (least, most) = (memory / ROOM_LEAST, memory / ROOM_MOST);
-        // What some take in case that a later frame is larger must not be missing where others begin.
+        // What some inputs reserve for larger later frames must not be missing when others begin.
         let is_tight = usual > most;
         let room = if is_tight { needs } else { usual }.clamp(least, most);
         self.room.set(room.saturating_sub(held), is_tight);
         let count = self.inputs.len();
         self.turns_max = (memory / TURNS_MOST / size_of::<Turn>()).min(MAX_TURNS);
         let turns = if count > 1 { self.turns_max * size_of::<Turn>() } else { 0 };
-        // So many cannot all be open with less.
+        // With less, so many inputs cannot all be open.
         (room + turns + count * (Buffer::len(count) + source::STORED_BUFFER_LEN)).min(memory / 2)
     }
 
@@ -304,7 +306,7 @@ impl Inputs {
         self.inputs.iter().filter_map(|input| input.reading.as_ref().ok()?.descriptor())
     }
 
-    /// Opens the same once more; `None` where one of them can be read only once.
+    /// Opens the same inputs once more; `None` if one of them can be read only once.
     pub fn open_again(&self) -> Option<Self> {
         let rewindable =
             |input: &Input| input.reading.as_ref().map_or(true, |reading| reading.stored_len().is_some());
@@ -312,12 +314,12 @@ impl Inputs {
         self.inputs.iter().all(rewindable).then(|| Self::open(&paths))
     }
 
-    /// The same from its beginning, without opening a file: only of regular files.
+    /// The same inputs from their beginning, without opening a file: only for regular files.
     pub fn duplicate(&self) -> Option<Self> {
         let one = |input: &Input| {
             let reading = match &input.reading {
                 Ok(reading) => Ok(reading.duplicate(self.inputs.len())?),
-                // Said once, where it is read.
+                // The real reason is reported when the original is read.
                 Err(_) => Err(Failure::NotFound),
             };
             Some(Input { path: input.path.clone(), reading, first: None })
@@ -327,7 +329,8 @@ impl Inputs {
         Some(Self { inputs, room: self.room.clone(), span: None, turns_max, aside })
     }
 
-    /// Begins again where duplicates have read; nothing of these may have been read.
+    /// Rewinds the inputs after their duplicates were read; the inputs themselves must not have been read
+    /// yet.
     pub fn rewind(&mut self) {
         for reading in self.inputs.iter_mut().filter_map(|input| input.reading.as_mut().ok()) {
             reading.rewind();
@@ -339,10 +342,11 @@ impl Inputs {
         self.inputs.len()
     }
 
-    /// Reads only a part of the captures, and returns which that is. Files that can be searched are not read outside of it.
+    /// Restricts reading to a part of the captures, and returns which part. Files that can be searched are
+    /// not read outside of it.
     ///
     /// # Errors
-    /// Where the window is empty, or is given from the end of an input whose end is not known.
+    /// The window is empty, or is given relative to the end of an input whose end is not known.
     pub fn limit(&mut self, window: &Window) -> Result<Span, WindowError> {
         self.put_in_order(window.needs_start());
         let first = self.inputs.iter().filter_map(|input| input.first).min();
@@ -381,7 +385,7 @@ impl Inputs {
         Ok(span)
     }
 
-    /// Looks at the time of each input's first packet, of several, or where it has to be known.
+    /// Reads the time of each input's first packet, if there are several inputs or the time is needed.
     fn put_in_order(&mut self, always: bool) {
         if self.inputs.len() > 1 || always {
             for input in &mut self.inputs {
@@ -393,11 +397,12 @@ impl Inputs {
                 }
             }
         }
-        // Stable: inputs without a packet and those that begin at the same time stay in the order given.
+        // Stable: inputs without packets, and those that begin at the same time, keep their order.
         self.inputs.sort_by_key(|input| input.first);
     }
 
-    /// Reads all inputs and gives each segment to `on_segment`, in the order of time as far as each input has it.
+    /// Reads all inputs and passes each segment to `on_segment`, in order of time as far as each input is in
+    /// order.
     pub fn for_each_segment(
         self,
         options: &Options,
@@ -417,7 +422,7 @@ impl Inputs {
         self.for_each_of_inputs(options, on_progress, |_, segment, captured| on_segment(segment, captured))
     }
 
-    /// The same, with the input's place in the summary.
+    /// The same, with the input's index in the summary.
     pub fn for_each_of_inputs(
         self,
         options: &Options,
@@ -429,7 +434,7 @@ impl Inputs {
         self.for_each_decoded(options, on_progress, on_decoded)
     }
 
-    /// The same, each segment as it was decoded.
+    /// The same, with each segment as it was decoded.
     pub fn for_each_decoded(
         self,
         options: &Options,
@@ -439,7 +444,7 @@ impl Inputs {
         self.read(options, on_progress, All(on_segment), None)
     }
 
-    /// Reads all inputs as they are stored: whatever could be read of them, in the same order and with the same numbers.
+    /// Reads all inputs as stored: every readable block, in the same order and with the same numbers.
     pub fn for_each_block(self, options: &Options, on_block: &mut dyn FnMut(Block<'_>)) -> InputSummary {
         self.read(options, |_| {}, All(|_, _: &Decoded<'_>, _: &[u8]| {}), Some(on_block))
     }
@@ -458,7 +463,8 @@ impl Inputs {
             self.inputs.iter().map(|input| input.reading.as_ref().map_or(Some(0), Reading::stored_len));
         let progress = Progress { total_bytes: total.sum(), ..Progress::default() };
         let span = self.span.unwrap_or(Span::ALL);
-        // Packets have the numbers that they have in the file, or, where too many lie in front of the window, from there on.
+        // Packets have the numbers of their file, or, if too many precede the window, are numbered from
+        // there.
         let readings = || self.inputs.iter().filter_map(|input| input.reading.as_ref().ok());
         let is_counted = readings().all(|reading| !reading.is_uncounted);
         let before = readings().map(|reading| reading.packets_before).sum();
@@ -483,7 +489,7 @@ impl Inputs {
             files.push(file);
         }
         while let Some(Reverse((_, number))) = turns.pop() {
-            // Its turn lasts until another input has an earlier packet: in a ring, to its end.
+            // Its turn lasts until another input has an earlier packet: in a ring, until its end.
             let limit = turns.peek().map(|Reverse(next)| *next);
             let Some(mut reading) = readings[number].take() else { continue };
             if files.len() > 1 && turns_taken <= self.turns_max {

@@ -1,4 +1,5 @@
-//! Which part of a capture? Times as a user writes them: points in time, or spans from the capture's start or its end.
+//! Which part of a capture is meant? Times as users write them: points in time, or spans from the
+//! capture's start or its end.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,14 +13,14 @@ use super::zone::Zone;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
     anchor: Anchor,
-    /// As it was written.
+    /// As the user wrote it.
     text: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Anchor {
     Time(Instant),
-    /// What a clock shows, in the window's zone; without a date, on the day of the first packet.
+    /// Local time in the window's zone; without a date, on the day of the first packet.
     Clock(Option<Date>, Time),
     /// After the first packet.
     FromStart(Duration),
@@ -30,11 +31,11 @@ enum Anchor {
 /// The part of a capture to read: packets of `from` or later, and before `to`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// From when on; from the start where it is not given.
+    /// Start of the window; the capture's start if not given.
     pub from: Option<Moment>,
-    /// Until when; to the end where it is not given.
+    /// End of the window; the capture's end if not given.
     pub to: Option<Moment>,
-    /// In which times without a zone are.
+    /// The zone of times that do not have one.
     pub zone: Zone,
 }
 
@@ -55,7 +56,7 @@ impl Window {
 }
 
 impl Moment {
-    /// The time that is meant in a capture with this first and last packet.
+    /// The time meant in a capture with this first and last packet.
     pub(super) fn in_capture(&self, first: Option<Instant>, last: Option<Instant>, zone: &Zone) -> Instant {
         match self.anchor {
             Anchor::Time(at) => at,
@@ -96,7 +97,8 @@ impl FromStr for Moment {
     }
 }
 
-/// When clocks show this on the first packet's day, or, where that is long before it, on the next: captures last past midnight.
+/// When clocks show this time on the first packet's day or, if that is long before the packet, on
+/// the next day: captures run past midnight.
 fn on_the_day_of(first: Instant, time: Time, zone: &Zone) -> Instant {
     let Some(date) = zone.date(first) else { return first };
     let at = |date| zone.instant(date, time);
@@ -107,7 +109,8 @@ fn on_the_day_of(first: Instant, time: Time, zone: &Zone) -> Instant {
     date.tomorrow().ok().and_then(at).unwrap_or(same_day)
 }
 
-/// `10:00`, `10:00:00.5`, `2026-11-21`, `2026-11-21 10:00`, `2026-11-21T10:00:00`: what clocks show, without a zone.
+/// `10:00`, `10:00:00.5`, `2026-11-21`, `2026-11-21 10:00`, `2026-11-21T10:00:00`: local times,
+/// without a zone.
 fn clock(text: &str) -> Option<Anchor> {
     let of_day = |text: &str| -> Option<Time> {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'.'));
@@ -121,7 +124,7 @@ fn clock(text: &str) -> Option<Anchor> {
         Some((date, time)) => (date, of_day(time)?),
         None => (text, Time::midnight()),
     };
-    // jiff also reads week dates and more.
+    // jiff also accepts week dates and other forms.
     numbers(date, '-', [4, 2, 2])?;
     Some(Anchor::Clock(Some(date.parse().ok()?), time))
 }
@@ -159,7 +162,7 @@ fn scaled(number: &str, unit: i64) -> Option<i64> {
         return None;
     }
     let mut sum = i128::from(whole.parse::<u64>().ok()?) * i128::from(unit);
-    // More digits than these are less than a nanosecond of a day.
+    // Further digits are less than a nanosecond of a day.
     let fraction = &fraction[..fraction.len().min(18)];
     sum += fraction.parse::<i128>().ok()? * i128::from(unit) / 10_i128.pow(fraction.len() as u32);
     i64::try_from(sum).ok()

@@ -1,8 +1,9 @@
-//! How did connections begin whose packets are read only from the middle on?
+//! How did connections begin that are read only from the middle on?
 //!
-//! Behind `--from`, a ladder has the sequence numbers and windows that Wireshark shows of the whole file: they count from the SYN, and
-//! windows are scaled by what it says, which only packets in front of the window tell. These are looked at in passing, for that
-//! alone. So many connections are remembered, those that were heard of last.
+//! With `--from`, a ladder still shows the sequence numbers and windows that Wireshark shows for
+//! the whole file: they count from the SYN, and windows are scaled by its option, and both are in
+//! packets before the window. Those packets are read for that purpose only. A limited number of
+//! connections is remembered, those seen most recently.
 
 use std::collections::HashMap;
 
@@ -10,30 +11,31 @@ use tcpwhy_core::{Opening, Report};
 use tcpwhy_wire::capture::RawPacket;
 use tcpwhy_wire::{Anonymizer, Decoded, Endpoint, Segment, decode, decode_usual};
 
-/// Connections remembered: this many to twice as many...
+/// Connections remembered: between this many and twice as many...
 const REMEMBERED: usize = 1 << 14;
-/// ...of so many bytes, in a table that is never more than seven eighths full, and at times half of that...
+/// ...each of this many bytes, in a table that is never more than seven eighths full, and at times
+/// half of that...
 const ENTRY: usize = (size_of::<([Endpoint; 2], Begun)>() + 1) * 16 / 7;
-/// ...but no more than this part of the memory.
+/// ...but at most this share of the memory.
 const PART: usize = 32;
 
-/// What packets in front of the window say of each connection. Nothing unless it was asked for.
+/// What packets before the window say of each connection. Empty unless requested.
 #[derive(Debug, Default)]
 pub struct Openings {
-    /// Connections of each table at most; 0 where nobody asked.
+    /// Maximum number of connections in each table; 0 if not requested.
     most: usize,
-    /// Those heard of since the table was full, and before that.
+    /// Connections seen since the table was last full, and those seen before.
     recent: HashMap<[Endpoint; 2], Begun>,
     older: HashMap<[Endpoint; 2], Begun>,
-    /// Some have been forgotten: what seems to be the first packet of a connection may be a later one.
+    /// Some have been forgotten: an apparent first packet of a connection may be a later one.
     has_forgotten: bool,
 }
 
-/// The connection that these ports had last in front of the window. The lower endpoint is the first one of both.
+/// The last connection on these ports before the window. The lower endpoint comes first.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     opening: Opening,
-    /// What the SYN of each says of scaling.
+    /// The window scale option of each end's SYN.
     scales: [Option<Scale>; 2],
     /// The packet with which the next connection began on these ports.
     replaced_at: u64,
@@ -44,11 +46,11 @@ enum Scale {
     By(u8),
     /// The SYN has no such option.
     Not,
-    /// The capture has not all of its options.
+    /// The capture does not have all of its options.
     Cut,
 }
 
-/// More is an error of the sender (RFC 7323, 2.3).
+/// A larger shift is an error of the sender (RFC 7323, 2.3).
 const SCALE_MAX: u8 = 14;
 
 impl Openings {
@@ -57,7 +59,7 @@ impl Openings {
         self.most * 2 * ENTRY
     }
 
-    /// A packet in front of the window.
+    /// A packet before the window.
     #[inline]
     pub(super) fn on_earlier(&mut self, packet: &RawPacket<'_>) {
         if self.most > 0
@@ -67,7 +69,8 @@ impl Openings {
         }
     }
 
-    /// One of the window: a SYN may belong to what began before it, or begin the next connection on these ports.
+    /// A packet of the window: its SYN may belong to a connection that began before it, or begin
+    /// the next one on these ports.
     #[inline]
     pub(super) fn on_wanted(&mut self, packet: &RawPacket<'_>) {
         if self.most > 0
@@ -83,7 +86,7 @@ impl Openings {
         let ends = if from == 0 { [segment.src, segment.dst] } else { [segment.dst, segment.src] };
         if !self.recent.contains_key(&ends) {
             let known = self.older.remove(&ends);
-            // What begins in the window needs no help.
+            // A connection that begins in the window needs no help.
             if is_wanted && known.is_none() {
                 return;
             }
@@ -109,7 +112,8 @@ impl Openings {
         begun.on_segment(segment, from);
     }
 
-    /// Has the ladders of a report, whose addresses are other ones by `names`, count from there.
+    /// Makes the report's ladders count from there. `names` has replaced the report's addresses, if
+    /// given.
     pub fn open(&self, report: &mut Report, mut names: Option<&mut Anonymizer>) {
         for connection in report.connections.iter_mut().filter(|connection| !connection.ladder.is_empty()) {
             let ends = [connection.client, connection.server];
@@ -119,7 +123,8 @@ impl Openings {
         }
     }
 
-    /// What is known of a connection between client and server that begins, in the window, with this packet.
+    /// What is known of a connection between client and server whose first packet in the window is
+    /// this one.
     fn of(&self, ends: [Endpoint; 2], packet: u64, names: Option<&mut Anonymizer>) -> Option<Opening> {
         let turned = [ends[1], ends[0]];
         let (client, begun) = match names {
@@ -156,7 +161,7 @@ impl Begun {
         }
     }
 
-    /// With the client's half first, which is this one. Windows are scaled where both want it (RFC 7323, 2.2).
+    /// With the client's half first. Windows are scaled if both ends offer it (RFC 7323, 2.2).
     fn opening(&self, client: usize) -> Opening {
         let scales = match self.scales {
             [Some(Scale::By(first)), Some(Scale::By(second))] => [Some(first), Some(second)],
@@ -180,7 +185,7 @@ mod tests {
 
     const PORT: u16 = 80;
 
-    /// From a client's port, or to it.
+    /// A segment from a client's port, or to it.
     fn segment(packet: u64, port: u16, is_back: bool, flags: u8, [seq, ack]: [u32; 2]) -> Segment {
         let (client, server) = (Endpoint::v4([10, 0, 0, 1], port), Endpoint::v4([10, 0, 0, 2], PORT));
         let [src, dst] = if is_back { [server, client] } else { [client, server] };
@@ -201,7 +206,8 @@ mod tests {
         }
     }
 
-    /// What is known of the client's connection that begins with a packet in the window: what it counts from, and whether from a SYN.
+    /// What is known of the client's connection that begins with a packet in the window: what it
+    /// counts from, and whether from a SYN.
     fn known(openings: &Openings, port: u16, packet: u64) -> Option<([Option<u32>; 2], bool)> {
         let [client, server] = [false, true].map(|is_back| segment(1, port, is_back, 0, [0; 2]).src);
         let opening = openings.of([client, server], packet, None)?;
@@ -217,14 +223,14 @@ mod tests {
             openings.learn(&segment(packet + 2, 4_000, false, Flags::ACK, [seq + 1, 901]), false);
         }
         assert_eq!(known(&openings, 4_000, 10), Some(([Some(5_000), Some(900)], true)));
-        // A late copy of its SYN begins no other.
+        // A late duplicate of its SYN begins no new connection.
         openings.learn(&segment(11, 4_000, false, Flags::SYN, [5_000, 0]), true);
         assert_eq!(known(&openings, 4_000, 12), Some(([Some(5_000), Some(900)], true)));
         openings.learn(&segment(20, 4_000, false, Flags::SYN, [70_000, 0]), true);
         assert_eq!(known(&openings, 4_000, 10), Some(([Some(5_000), Some(900)], true)));
         assert_eq!(known(&openings, 4_000, 20), None);
         assert_eq!(known(&openings, 4_000, 30), None);
-        // Nothing is known of what begins in the window, nor of others.
+        // Nothing is known of connections that begin in the window, nor of others.
         openings.learn(&segment(21, 4_001, false, Flags::SYN, [3, 0]), true);
         assert_eq!(known(&openings, 4_001, 21), None);
     }
@@ -239,7 +245,7 @@ mod tests {
         let most = 2 * REMEMBERED as u16 - 2;
         for port in 3..=most {
             openings.learn(&segment(3, port, true, Flags::ACK, [1; 2]), false);
-            // These are heard of all the while.
+            // These are seen all the while.
             openings.learn(&segment(4, 1, false, Flags::ACK, [8, 1]), false);
             openings.learn(&segment(5, 2, true, Flags::ACK, [600, 41]), false);
         }

@@ -1,12 +1,12 @@
-//! Where in a regular file does this reader of it stand?
+//! Where in a regular file is this reader?
 //!
-//! The system keeps one place for all copies of a descriptor. Each reader here has its own, so that several threads may read one file, which
-//! nobody may open again.
+//! The system keeps one file position for all duplicates of a descriptor. Each reader here has its
+//! own, so that several threads can read one file that may not be opened again.
 
 use std::fs::File;
 use std::io::{self, Read};
 
-/// A file, and where the next byte is read.
+/// A file, and where its next byte is read.
 #[derive(Debug)]
 pub(super) struct Placed {
     file: File,

@@ -1,35 +1,36 @@
-//! Where in a file does a packet lie, for a second pass that wants a few connections of it?
+//! Where in a file is a packet, for a second pass that wants few of its connections?
 
 use tcpwhy_wire::capture::Reader;
 
 use super::index::{Index, Run, Sums};
 
-/// So many places are remembered at most; of a longer file, fewer of them.
+/// Places remembered at most; in a longer file they are farther apart.
 const PLACES_MAX: usize = 1 << 10;
-/// With more interfaces than these, what a reader knows is too much to be kept so often.
+/// With more interfaces than this, a reader's state is too large to be kept this often.
 const INTERFACES_MAX: usize = 16;
 
-/// How a reader stood between two packets.
+/// A reader's state between two packets.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub reader: Reader,
-    /// Number of the last packet in front of it.
+    /// Number of the last packet before it.
     pub number: u64,
 }
 
-/// Places in a file, in its order, and its packets.
+/// Places in a file, in order, and an index of its packets.
 #[derive(Debug, Default)]
 pub struct Places {
     known: Vec<Place>,
-    /// Where it was asked for.
+    /// If it was requested.
     index: Option<Index>,
-    /// One in so many of those that pass is remembered, and how many have passed since the last one.
+    /// One in `each` of the places that pass is remembered, and how many have passed since the last
+    /// one.
     each: usize,
     passed: usize,
 }
 
 impl Places {
-    /// Returns how much of so many bytes that takes at most.
+    /// Returns how many bytes of `memory` that takes at most.
     pub(super) fn begin(&mut self, memory: usize) -> usize {
         let index = Index::within(memory / 32);
         let bytes = index.bytes();
@@ -37,16 +38,16 @@ impl Places {
         bytes
     }
 
-    /// For what is learnt of each packet.
+    /// The index, to which each packet is added.
     #[inline]
     pub(super) fn index(&mut self) -> Option<&mut Index> {
         self.index.as_mut()
     }
 
-    /// A reader stands behind the packet with this number.
+    /// The reader is right after the packet with this number.
     #[cold]
     pub(super) fn learn(&mut self, reader: &Reader, number: u64) {
-        // What lies in front of the next packet belongs to it.
+        // Bytes before the next packet belong to that packet.
         if !self.index.as_ref().is_some_and(Index::is_even) {
             return;
         }
@@ -66,7 +67,7 @@ impl Places {
         }
     }
 
-    /// Pieces in which something is wanted, in their order.
+    /// The pieces that contain wanted packets, in order.
     fn pieces(&self, ranges: &[[u64; 2]], sums: &Sums) -> Vec<Piece> {
         let start = Place { reader: Reader::new(), number: 0 };
         let from: Vec<Place> = std::iter::once(start).chain(self.known.iter().cloned()).collect();
@@ -80,36 +81,36 @@ impl Places {
     }
 }
 
-/// Which packets of a file are wanted, and where they lie.
+/// Which packets of a file are wanted, and where they are.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pieces: Vec<Piece>,
-    /// From the first to the last one of each.
+    /// First and last packet of each range.
     ranges: Vec<[u64; 2]>,
 }
 
-/// What lies between two places of a file.
+/// The part of a file between two places.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub from: Place,
-    /// Number of the last packet in it, or more.
+    /// Number of its last packet, or more.
     pub last: u64,
-    /// What of it is to be read, where that is known.
+    /// The parts of it to read, if they are known.
     pub runs: Option<Vec<Run>>,
 }
 
 impl Wanted {
-    /// Of connections whose ports have these sums, the packets in these ranges.
+    /// The packets in these ranges, of connections whose ports have these sums.
     pub(super) fn new(places: &Places, ranges: Vec<[u64; 2]>, sums: &Sums) -> Self {
         Self { pieces: places.pieces(&ranges, sums), ranges }
     }
 
-    /// The pieces with something wanted in them, in order.
+    /// The pieces that contain wanted packets, in order.
     pub(super) fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 
-    /// Whether nothing more is wanted behind the packet with this number.
+    /// Whether nothing after the packet with this number is wanted.
     pub(super) fn is_over(&self, number: u64) -> bool {
         self.ranges.iter().all(|[_, last]| *last <= number)
     }
@@ -119,7 +120,7 @@ impl Wanted {
 mod tests {
     use super::*;
 
-    /// Places behind every tenth packet.
+    /// Places after every tenth packet.
     fn wanted(ranges: &[[u64; 2]]) -> Wanted {
         let mut places = Places::default();
         places.begin(1 << 20);

@@ -1,4 +1,4 @@
-//! What does one input hold, piece by piece?
+//! What does one input contain, piece by piece?
 
 use std::fs::File;
 use std::io;
@@ -23,7 +23,7 @@ use super::{Block, FileSummary, Options, Progress, Span};
 pub(super) struct Run<'a, P, T> {
     pub(super) options: Options,
     pub(super) span: Span,
-    /// Of the last packet given.
+    /// Number of the last packet given.
     pub(super) number: u64,
     pub(super) progress: Progress,
     pub(super) on_progress: P,
@@ -46,12 +46,12 @@ pub(super) struct Reading {
     source: Source,
     buffer: Buffer,
     reader: Reader,
-    /// What ended the input before its end.
+    /// The error that ended the input early.
     error: Option<io::Error>,
     tally: Tally,
-    /// Stored bytes that progress knows of.
+    /// Stored bytes already counted in the progress.
     reported: u64,
-    /// Bytes in front of the window that were passed over.
+    /// Bytes before the window that were skipped.
     passed_over: u64,
     /// Packets in them.
     pub(super) packets_before: u64,
@@ -59,17 +59,18 @@ pub(super) struct Reading {
     pub(super) is_uncounted: bool,
     /// A packet was so late that none of the window can follow.
     stopped: bool,
-    /// Somebody asked to stop before its end.
+    /// The user asked to stop before its end.
     interrupted: bool,
 }
 
-/// Time stamps of a capture step back by this at most: several queues of an interface, clocks that are set.
+/// Time stamps of a capture step back by at most this: several queues of an interface, clocks that
+/// are set.
 const DISORDER_MAX: Duration = Duration::from_secs(1);
 
-/// Packets within so many bytes in front of a window are counted; that takes a second or so.
+/// Packets are counted within this many bytes before a window; that takes about a second.
 const COUNTED_LEN: u64 = 2 << 30;
 
-/// A first packet further in than this is not looked for.
+/// A first packet farther in than this is not searched for.
 const MAX_LOOK_AHEAD: usize = 1 << 20;
 
 impl Reading {
@@ -78,30 +79,30 @@ impl Reading {
         Ok(Self::new(Source::open(path, room)?, Buffer::one_of(inputs)))
     }
 
-    /// The one input, which was opened under this name.
+    /// The only input, already opened under this name.
     pub(super) fn of(path: &Path, file: File, room: &Room) -> Result<Self, Failure> {
         Ok(Self::new(Source::of(path, file, room)?, Buffer::one_of(1)))
     }
 
-    /// What unpacking it needs at most, as far as that is known before, and what it has of that already. A file is then as if nobody had
-    /// looked.
+    /// What decompression needs at most, as far as that is known in advance, and how much of it it
+    /// already holds. A file is rewound afterwards.
     pub(super) fn unpacking_needs(&mut self) -> [usize; 2] {
         let needs = self.source.unpacking_needs();
         self.rewind();
         [needs, self.source.held_bytes()]
     }
 
-    /// Where its bytes come from, once more, for a thread of its own.
+    /// Its source once more, for another thread.
     pub(super) fn source_again(&self) -> Option<Source> {
         self.source.duplicate()
     }
 
-    /// The same from its beginning; none of what can be read only once.
+    /// The same input from its beginning; `None` if it can be read only once.
     pub(super) fn duplicate(&self, inputs: usize) -> Option<Self> {
         Some(Self::new(self.source.duplicate()?, Buffer::one_of(inputs)))
     }
 
-    /// Back to the beginning of the file, where that can be; what cannot is said when it is read.
+    /// Rewinds to the beginning of the file, if possible; if not, reading will report it.
     pub(super) fn rewind(&mut self) {
         let _ = self.source.rewind();
     }
@@ -148,13 +149,14 @@ impl Reading {
                 Event::Packet(packet) => break Some(packet.at),
                 Event::Skipped | Event::Damaged(_) if at < MAX_LOOK_AHEAD => {}
                 Event::NeedMore(n) if at < MAX_LOOK_AHEAD => {
-                    // Where that fails, what there is ends here and now.
+                    // If this fails, the input ends here.
                     self.error = self.buffer.fill(&mut self.source, at + n).err();
                 }
                 _ => break None,
             }
         };
-        // Files are read again, so that a thousand of them do not hold a thousand buffers and decompressors.
+        // Files are read again from the start, so that a thousand of them do not hold a thousand
+        // buffers and decompressors.
         if self.source.can_rewind() {
             self.source.rewind()?;
             self.buffer.reset();
@@ -166,7 +168,7 @@ impl Reading {
     /// The time of the last packet.
     ///
     /// # Errors
-    /// Where that is known only after all has been read, or where reading fails.
+    /// It is known only after the whole input has been read, or reading fails.
     pub(super) fn last_time(&mut self) -> io::Result<Option<Instant>> {
         let Some(len) = self.source.searchable_len()? else {
             let why = "a time before the end needs an uncompressed file, not a pipe or a compressed one; give an absolute time, \
@@ -181,7 +183,7 @@ impl Reading {
         Ok(last)
     }
 
-    /// Goes to shortly before a time, where the input can be searched for it.
+    /// Seeks to shortly before a time, if the input can be searched.
     pub(super) fn seek(&mut self, from: Instant, aside: &mut Aside) -> io::Result<()> {
         let Some(len) = self.source.searchable_len()? else { return Ok(()) };
         let found = match self.search(len)? {
@@ -201,8 +203,8 @@ impl Reading {
         }
     }
 
-    /// Counts the packets that are passed over, so that the others have the numbers that they have in the file. What lies too far in
-    /// is not counted.
+    /// Counts the packets that are skipped, so that the others keep their numbers of the file. If
+    /// the window is too far in, they are not counted.
     fn count_to(&mut self, first: u64, offset: u64, aside: &mut Aside) -> io::Result<()> {
         if offset - first > COUNTED_LEN {
             self.is_uncounted = true;
@@ -233,7 +235,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Reads up to the first packet, from which on the file can be searched.
+    /// Reads up to the first packet, from which the file can be searched.
     fn search(&mut self, len: u64) -> io::Result<Option<Search<'_>>> {
         loop {
             let (unread, at_eof) = (self.buffer.unread(), self.buffer.at_eof());
@@ -253,7 +255,7 @@ impl Reading {
         }
     }
 
-    /// As if nothing had been read, of a file.
+    /// Restarts a file as if nothing had been read.
     fn start_again(&mut self) -> io::Result<()> {
         self.source.rewind()?;
         self.buffer.reset();
@@ -261,21 +263,22 @@ impl Reading {
         Ok(())
     }
 
-    /// Gives packets up to the limit, a time and the number of the input that has a packet then; `number` is this one's own.
-    /// Returns the time of the next packet, whose turn has not come, or `None` at the end.
+    /// Gives packets up to the limit, a time and the number of the input that has a packet then;
+    /// `number` is this input's own. Returns the time of the next packet, whose turn has not come,
+    /// or `None` at the end.
     pub(super) fn advance<P: FnMut(Progress), T: Take>(
         &mut self,
         limit: Option<(Instant, usize)>,
         number: usize,
         run: &mut Run<'_, P, T>,
     ) -> Option<Instant> {
-        // Of packets at the same time, those of the earlier input come first.
+        // At equal times, the packets of the earlier input come first.
         let limit = match limit {
             None => Instant::MAX,
             Some((at, other)) if number < other => at,
             Some((at, _)) => Instant::from_nanos(at.as_nanos().saturating_sub(1)),
         };
-        // Saturates where all of time is wanted.
+        // Saturates if there is no limit.
         let stop = run.span.to + DISORDER_MAX;
         loop {
             let (unread, at_eof) = (self.buffer.unread(), self.buffer.at_eof());
@@ -285,7 +288,8 @@ impl Reading {
             let wanted = loop {
                 let mut step = self.reader.next(&unread[at..], at_eof);
                 at += step.consumed;
-                // A packet is not copied: the copy would wait for all that is on its way to memory (`wire/decode/usual.rs`).
+                // The packet is not copied: the copy would wait for pending stores to complete
+                // (`wire/decode/usual.rs`).
                 match &mut step.event {
                     Event::Packet(packet) if packet.at > limit => {
                         at -= step.consumed;
@@ -336,7 +340,7 @@ impl Reading {
         }
     }
 
-    /// Remembers where this is, or sees whether anything more is wanted.
+    /// Remembers this place, or checks whether anything more is wanted.
     fn goes_on<P, T>(&mut self, run: &mut Run<'_, P, T>) -> bool {
         match &run.aside.wanted {
             None => run.aside.places.learn(&self.reader, run.number),
@@ -345,13 +349,13 @@ impl Reading {
         !self.stopped
     }
 
-    /// Reads on, unless that is a bomb.
+    /// Reads on, unless the input is a decompression bomb.
     fn refill<P: FnMut(Progress), T>(&mut self, wanted: usize, run: &mut Run<'_, P, T>) -> bool {
         if !self.source.is_stopped() {
             self.error = self.buffer.fill(&mut self.source, wanted).err();
             self.report(run);
         }
-        // What an end that somebody asked for cuts in two is no damage.
+        // If the user's interruption cuts a packet in two, that is no damage.
         if self.source.is_stopped() {
             (self.interrupted, self.error) = (true, None);
             return false;
@@ -374,12 +378,13 @@ impl Reading {
         (run.on_progress)(run.progress);
     }
 
-    /// Bytes read, decompressed.
+    /// Bytes read, after decompression.
     fn unpacked(&self) -> u64 {
         self.reader.offset() + self.buffer.unread().len() as u64
     }
 
-    /// Stored bytes that were passed over or not read. Of what was unpacked and not looked at, only whole buffers count.
+    /// Stored bytes that were skipped or not read. Of compressed input that was not analysed, only
+    /// whole buffers count.
     fn unread_bytes(&self) -> u64 {
         let behind = match (self.stopped, self.source.compression(), self.source.stored_len) {
             (true, Compression::None, Some(len)) => len.saturating_sub(self.reader.offset()),
@@ -389,7 +394,7 @@ impl Reading {
         self.passed_over + behind
     }
 
-    /// Whether the end came before the length that the file had when it was opened.
+    /// Whether the input ended before the length that the file had when it was opened.
     fn has_shrunk(&self) -> bool {
         !self.stopped
             && !self.interrupted
@@ -397,7 +402,7 @@ impl Reading {
             && self.source.stored_len.is_some_and(|had| self.source.stored_read() < had)
     }
 
-    /// After the end: says what there was.
+    /// At the end: writes the summary of the input.
     pub(super) fn finish<P: FnMut(Progress), T>(mut self, file: &mut FileSummary, run: &mut Run<'_, P, T>) {
         let offset = self.unpacked();
         match self.error.take() {

@@ -1,23 +1,23 @@
-//! How much may inputs that are read at the same time take together?
+//! How much memory may inputs take together that are read at the same time?
 //!
-//! A decompressor keeps a window of what it has unpacked, up to 128 MB, and a block of pcapng is read whole. Each of many inputs may
-//! need that at once. Whoever finds no room any more ends there, and says so.
+//! A decompressor keeps a window of its output, up to 128 MB, and a pcapng block is read whole.
+//! Each of many inputs may need that at once. An input that finds no room ends there, and says so.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Bytes that are left for all inputs of a run.
+/// Bytes left for all inputs of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Room(Arc<Left>);
 
 #[derive(Debug)]
 struct Left {
     bytes: AtomicUsize,
-    /// Nobody may take more than what is needed.
+    /// No input may take more than it needs.
     is_tight: AtomicBool,
 }
 
-/// A part of the room, given back when it is dropped.
+/// A part of the room, given back on drop.
 #[derive(Debug)]
 pub(super) struct Held {
     bytes: usize,
@@ -29,7 +29,7 @@ impl Room {
         Self(Arc::new(Left { bytes: AtomicUsize::new(bytes), is_tight: AtomicBool::new(false) }))
     }
 
-    /// From now on there is so much, of which nothing is held.
+    /// Sets the free room; nothing of it is held.
     pub(super) fn set(&self, bytes: usize, is_tight: bool) {
         self.0.bytes.store(bytes, Ordering::Relaxed);
         self.0.is_tight.store(is_tight, Ordering::Relaxed);
@@ -39,7 +39,7 @@ impl Room {
         self.0.is_tight.load(Ordering::Relaxed)
     }
 
-    /// So many bytes, if they are there.
+    /// Takes this many bytes, if they are free.
     pub(super) fn take(&self, bytes: usize) -> Option<Held> {
         let less = |left: usize| left.checked_sub(bytes);
         let taken = self.0.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
@@ -59,7 +59,7 @@ impl Drop for Held {
     }
 }
 
-/// What the first frame of a compressed input needs to be unpacked, as far as its first bytes tell.
+/// The window that the first frame of a compressed input needs, as far as its first bytes tell.
 pub(super) fn window(head: &[u8]) -> Option<usize> {
     match head {
         // A skippable frame before it (RFC 8878, 3.1.2), as pzstd writes them.
@@ -101,7 +101,7 @@ fn xz(block: &[u8]) -> Option<usize> {
             rest = &rest[last + 1..];
         }
     }
-    // Other filters stand before it.
+    // Another filter comes before it.
     let &[0x21, 1, bits, ..] = rest else { return None };
     let bits = u32::from(bits & 0x3f);
     (bits <= 36).then(|| (2 | (bits as usize & 1)) << (bits / 2 + 11))
@@ -111,7 +111,8 @@ fn xz(block: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// As `zstd -19`, `zstd --long=27`, a single segment of 300 bytes, `xz -6` and `xz -9` write them, and pzstd.
+    /// As `zstd -19`, `zstd --long=27`, a single segment of 300 bytes, `xz -6`, `xz -9` and pzstd
+    /// write them.
     #[test]
     fn the_first_bytes_say_how_large_the_window_is() {
         let zstd = [0x28, 0xb5, 0x2f, 0xfd];

@@ -1,8 +1,8 @@
-//! Where in a file are the packets of a time?
+//! Where in a file are the packets of a given time?
 //!
-//! Captures are written as time goes on, so halving finds the place. Each probe reads a megabyte and finds a packet there
-//! (`Reader::resynchronise`). Where a probe finds none, or one that was captured before what stands in front of it,
-//! the file is not what it seems, and it is read from its start.
+//! Captures are written in order of time, so bisection finds the place. Each probe reads a megabyte
+//! and finds a packet there (`Reader::resynchronise`). If a probe finds none, or one that is older
+//! than an earlier packet of the file, the file is not in order, and it is read from its start.
 
 use std::io::{self, Read as _};
 
@@ -11,16 +11,16 @@ use tcpwhy_wire::capture::{Event, RESYNC_LEN, Reader};
 
 use super::source::Source;
 
-/// Less than this is read faster than searched.
+/// A shorter file is read faster than searched.
 const WORTH_IT_LEN: u64 = 4 * RESYNC_LEN as u64;
 
 /// How a section of a pcapng file starts, in either byte order.
 const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
-/// A file, and what its start has told.
+/// A file, and what its start has shown.
 pub(super) struct Search<'a> {
     pub(super) source: &'a mut Source,
-    /// Before the first packet.
+    /// Its state before the first packet.
     pub(super) reader: &'a Reader,
     /// Time of the first packet.
     pub(super) first: Instant,
@@ -28,7 +28,8 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Where the first packet is, and a packet or block behind it from which on all of this time and later is found.
+    /// Where the first packet is, and the offset of a later packet or block from which everything
+    /// of this time or later is found.
     pub(super) fn before(&mut self, from: Instant) -> io::Result<Option<(u64, u64)>> {
         let first_offset = self.reader.offset();
         let (mut low, mut high, mut at_low) = (first_offset, self.len, self.first);
@@ -51,7 +52,7 @@ impl Search<'_> {
         Ok((low > first_offset).then_some((first_offset, low)))
     }
 
-    /// The time of the last packet; of the last ones, the latest.
+    /// The time of the last packet: the latest among the last ones.
     pub(super) fn last(&mut self) -> io::Result<Option<Instant>> {
         let first_offset = self.reader.offset();
         let offset = self.len.saturating_sub(RESYNC_LEN as u64).max(first_offset);
@@ -77,7 +78,7 @@ impl Search<'_> {
         }
     }
 
-    /// The first packet behind this place, and its time.
+    /// The first packet after this offset, and its time.
     fn packet_behind(&mut self, offset: u64) -> io::Result<Option<(u64, Instant)>> {
         let bytes = self.bytes(offset, 2 * RESYNC_LEN as u64)?;
         let at_eof = offset + bytes.len() as u64 >= self.len;
@@ -93,7 +94,7 @@ impl Search<'_> {
                 Event::Packet(packet) => {
                     return Ok(Some((reader.offset() - step.consumed as u64, packet.at)));
                 }
-                // Behind this one, interfaces are others.
+                // After this one, interfaces are different.
                 Event::Skipped if rest.starts_with(&SECTION_HEADER) => return Ok(None),
                 Event::Skipped => rest = &rest[step.consumed..],
                 Event::Damaged(_) | Event::NeedMore(_) | Event::End => return Ok(None),

@@ -1,4 +1,5 @@
-//! Is a capture so short, and are its packets so large, that to keep them all takes less time than to read some of them again?
+//! Is a capture so short, and are its packets so large, that keeping all of them takes less time
+//! than reading some of them again?
 
 use tcpwhy_wire::capture::{Event, Reader};
 
@@ -6,19 +7,21 @@ use super::buffer::Buffer;
 use super::reading::Reading;
 use super::{Input, Inputs};
 
-/// So much is looked at, of a file whose packets are that large on the average.
+/// Bytes of the file that are examined, and the average packet size that counts as large.
 const LOOKED_AT: u64 = 256 << 10;
 const LARGE: u64 = 512;
 
 impl Inputs {
-    /// Whether this is one plain file of large packets, of which it seems to have no more than so many.
+    /// Whether this is one uncompressed file of large packets, with an estimated number of at most
+    /// `packets`.
     pub fn is_short(&self, packets: u64) -> bool {
         let [Input { reading: Ok(reading), .. }] = &*self.inputs else { return false };
         packet_len(reading).is_some_and(|[len, mean]| mean >= LARGE && len / mean <= packets)
     }
 }
 
-/// How long a file is, and the packets at its beginning are on the average; none where that is not to be known.
+/// The length of a file, and the average length of the packets at its beginning; `None` if it
+/// cannot be known.
 fn packet_len(reading: &Reading) -> Option<[u64; 2]> {
     let mut source = reading.source_again()?;
     let len = source.searchable_len().ok()??;

@@ -1,7 +1,8 @@
-//! Where are the packets that are wanted, of a file in which places are known?
+//! How are wanted packets read from a file whose places are known?
 //!
-//! Each thread looks at every so manieth piece, and takes along what is wanted. The calling thread gets it in the order of the file, and
-//! does with it what it does with packets that it reads itself: so all is the same with any number of threads.
+//! Each of n threads reads every n-th piece and collects the wanted packets. The calling thread
+//! receives them in the order of the file, and treats them like packets that it reads itself: so
+//! the result is the same with any number of threads.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
@@ -18,20 +19,21 @@ use super::tally::{Chosen, Tally};
 use super::{Aside, Input, Inputs, Options};
 use crate::threads::USEFUL_MAX;
 
-/// A thread is ahead of what was taken by so many loads, each of so many bytes and the packet that exceeds them.
+/// How many loads a thread may be ahead of the calling one, and the bytes of a load, plus the
+/// packet that exceeds them.
 const LOADS_AHEAD: usize = 2;
 const LOAD_LEN: usize = 128 << 10;
 
-/// Wanted packets that follow each other.
+/// Consecutive wanted packets.
 #[derive(Default)]
 struct Load {
     bytes: Vec<u8>,
     packets: Vec<Found>,
-    /// Nothing more of the piece will come.
+    /// This was the last load of the piece.
     is_last: bool,
 }
 
-/// A packet without its bytes, which end there in the load.
+/// A packet without its bytes, which end at `end` in the load.
 struct Found {
     number: u64,
     link: LinkType,
@@ -42,12 +44,13 @@ struct Found {
     end: usize,
 }
 
-/// Nobody waits for more.
+/// The receiver is gone.
 struct Gone;
 
 impl Inputs {
-    /// Gives the segments that are `wanted`, in the order of time. Others are passed over where they lie, and nobody looks at their
-    /// checksums. Where it is known in which parts of a file the wanted ones are, so many threads look for them.
+    /// Gives the segments that are `wanted`, in order of time. Others are skipped undecoded, and
+    /// their checksums are not checked. If it is known which parts of a file contain the wanted
+    /// ones, `threads` threads search them.
     pub fn for_each_wanted(
         self,
         options: &Options,
@@ -65,8 +68,8 @@ impl Inputs {
     }
 }
 
-/// Gives what is wanted, with so many threads that look for it. Of what cannot be read from its middle nothing is given, and the answer is
-/// no.
+/// Gives the wanted packets, searched by `threads` threads. Returns false, and gives nothing, if
+/// the input cannot be read from its middle.
 fn by_places<W, S>(reading: &Reading, wanted: &Wanted, threads: usize, segments: &mut Chosen<W, S>) -> bool
 where
     W: Fn(&Decoded<'_>) -> bool + Sync,
@@ -93,7 +96,7 @@ where
             thread::Builder::new().spawn_scoped(scope, move || work().is_ok()).ok()?;
             Some(loads)
         };
-        // Where the system gives no thread, one does it all.
+        // If the system gives no threads, one does it all.
         let several = if workers > 1 { (0..workers).map(start).collect::<Option<Vec<_>>>() } else { None };
         let Some(loads) = several else {
             let mut out = |load: Load| {
@@ -114,7 +117,8 @@ where
     })
 }
 
-/// Looks at pieces. What cannot be read is missed by whoever compares what was found.
+/// Searches pieces. A read error shows as missing packets, which the caller notices when it
+/// compares.
 struct Look<'a, W> {
     source: Source,
     buffer: Buffer,
@@ -122,7 +126,7 @@ struct Look<'a, W> {
     load: Load,
 }
 
-/// What one looks through: a reader that stands behind the packet with this number, up to the last one.
+/// The state of a search: a reader right after packet `number`, and the last packet of the piece.
 struct Through {
     reader: Reader,
     number: u64,
@@ -130,13 +134,13 @@ struct Through {
 }
 
 impl<'a, W: Fn(&Decoded<'_>) -> bool> Look<'a, W> {
-    /// None where it is packed, and cannot be read from its middle.
+    /// `None` if the input is compressed and cannot be read from its middle.
     fn new(mut source: Source, wants: &'a W) -> Option<Self> {
         source.searchable_len().ok()??;
         Some(Self { source, buffer: Buffer::one_of(1), wants, load: Load::default() })
     }
 
-    /// Hands over what is wanted of a piece.
+    /// Hands over the wanted packets of a piece.
     fn at(&mut self, piece: &Piece, out: &mut impl FnMut(Load) -> Result<(), Gone>) -> Result<(), Gone> {
         let mut through =
             Through { reader: piece.from.reader.clone(), number: piece.from.number, last: piece.last };
@@ -152,7 +156,7 @@ impl<'a, W: Fn(&Decoded<'_>) -> bool> Look<'a, W> {
         out(std::mem::take(&mut self.load))
     }
 
-    /// Looks at every packet.
+    /// Reads every packet.
     fn at_all(
         &mut self,
         through: &mut Through,
@@ -168,7 +172,7 @@ impl<'a, W: Fn(&Decoded<'_>) -> bool> Look<'a, W> {
         Ok(())
     }
 
-    /// Looks at packets that lie together.
+    /// Reads a run of adjacent packets.
     fn at_run(
         &mut self,
         run: Run,
@@ -184,7 +188,7 @@ impl<'a, W: Fn(&Decoded<'_>) -> bool> Look<'a, W> {
         Ok(())
     }
 
-    /// Looks at what was read. Returns how many bytes it takes to go on, where there may be more.
+    /// Searches the buffer. Returns how many bytes are needed to go on, if there may be more.
     fn at_buffer(
         &mut self,
         through: &mut Through,
@@ -219,7 +223,7 @@ impl<'a, W: Fn(&Decoded<'_>) -> bool> Look<'a, W> {
     }
 }
 
-/// Whether it is wanted, or may be a piece of what is.
+/// Whether it is wanted, or may be a fragment of a wanted packet.
 #[inline]
 fn may_matter(packet: &RawPacket<'_>, wants: &impl Fn(&Decoded<'_>) -> bool) -> bool {
     match &decode_usual(packet) {

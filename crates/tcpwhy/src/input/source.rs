@@ -15,7 +15,7 @@ use super::room::{Held, Room, window};
 use super::stop::{self, Waiting};
 use super::trouble::Failure;
 
-/// What an input is wrapped in.
+/// How an input is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// Nothing.
@@ -31,7 +31,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// By the first bytes: names lie, and pipes have none.
+    /// By the first bytes: file names can be wrong, and pipes have none.
     fn detect(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, ..] => Self::Gzip,
@@ -55,18 +55,19 @@ impl Compression {
     }
 }
 
-/// A frame's header, behind a short skippable one, or a stream's and its first block's.
+/// Holds a frame's header after a short skippable frame, or a stream's header and its first
+/// block's.
 const HEAD_LEN: usize = 40;
 
-/// The bytes as they are stored, counted.
+/// The stored bytes, counted.
 #[derive(Debug)]
 struct Stored {
-    /// Read ahead to recognise the compression and what it needs, and given again.
+    /// Read ahead to recognise the compression and what it needs, then given again.
     head: [u8; HEAD_LEN],
     head_len: usize,
     head_given: usize,
     from: From,
-    /// Bytes given.
+    /// Bytes given so far.
     count: u64,
 }
 
@@ -75,7 +76,7 @@ enum From {
     File(Placed),
     #[cfg(not(unix))]
     Stdin(io::Stdin),
-    /// Standard input, or a file that is no regular one.
+    /// Standard input, or a file that is not regular.
     Pipe(File, Waiting),
 }
 
@@ -99,7 +100,7 @@ impl Read for From {
 impl Stored {
     fn new(mut from: From) -> io::Result<Self> {
         let (mut head, mut head_len) = ([0; HEAD_LEN], 0);
-        // A pipe may have a capture's header and nothing more for long: that is enough.
+        // A pipe may send a capture's header and nothing more for long: that is enough.
         while head_len < head.len()
             && (head_len < 4 || Compression::detect(&head[..head_len]) != Compression::None)
         {
@@ -133,17 +134,17 @@ impl Read for Stored {
 /// The bytes of a capture, decompressed.
 pub(super) struct Source {
     unpack: Unpack,
-    /// For what unpacking needs, and what it has of that.
+    /// For what decompression needs, and how much of that it holds.
     room: Room,
     held: Option<Held>,
-    /// Bytes that unpacking was seen to need.
+    /// Bytes that decompression turned out to need.
     pub(super) needs: usize,
-    /// Stored bytes, where that is known beforehand.
+    /// Stored bytes, if known in advance.
     pub(super) stored_len: Option<u64>,
 }
 
 enum Unpack {
-    /// Nothing of it has been looked at; what it is shows when it is read.
+    /// Not read yet; the compression is detected on the first read.
     Unseen(Option<From>),
     Plain(Stored),
     Gzip(Box<MultiGzDecoder<BufReader<Stored>>>),
@@ -153,7 +154,7 @@ enum Unpack {
 }
 
 impl Unpack {
-    /// What is read from, once somebody has looked at it.
+    /// Where the bytes come from, once they have been looked at.
     fn stored(&self) -> Option<&Stored> {
         match self {
             Self::Unseen(_) => None,
@@ -166,16 +167,16 @@ impl Unpack {
     }
 }
 
-/// Compressed bytes are read in pieces of this size.
+/// Compressed bytes are read in chunks of this size.
 pub(super) const STORED_BUFFER_LEN: usize = 128 << 10;
-/// No window may take more: `zstd --long=27` takes as much, `xz -9` half of it.
+/// The largest window accepted: `zstd --long=27` needs this much, `xz -9` half of it.
 const WINDOW_MAX: usize = 128 << 20;
-/// Later frames of the same input may have larger windows than the first, up to what all levels have that nobody must ask for twice
-/// (`zstd -19`, `xz -6`).
+/// Later frames of the same input may have larger windows than the first; this is the largest of
+/// the levels that need no extra option (`zstd -19`, `xz -6`).
 const WINDOW_USUAL: usize = 8 << 20;
-/// What unpacking takes besides its window.
+/// Memory for decompression besides its window.
 const BESIDES: usize = 1 << 20;
-/// Both, of one that may have such frames.
+/// Both, for an input that may have such frames.
 pub(super) const UNPACKING_USUAL: usize = WINDOW_USUAL + BESIDES;
 
 impl Source {
@@ -187,7 +188,8 @@ impl Source {
                     "standard input is a terminal; pipe a capture in: `tcpdump -U -w - | tcpwhy read -`",
                 ));
             }
-            // Its own descriptor: what the library's standard input has buffered, nobody can wait for.
+            // Uses a descriptor of its own: the standard library's stdin may have buffered bytes,
+            // which `poll` would not see.
             #[cfg(unix)]
             let from = From::Pipe(File::from(stdin.as_fd().try_clone_to_owned()?), Waiting::default());
             #[cfg(not(unix))]
@@ -197,7 +199,7 @@ impl Source {
         Self::of(path, File::open(path).map_err(Failure::from_open)?, room)
     }
 
-    /// What was opened under this name.
+    /// A file already opened under this name.
     pub(super) fn of(path: &Path, file: File, room: &Room) -> Result<Self, Failure> {
         let metadata = file.metadata()?;
         if metadata.is_dir() {
@@ -209,16 +211,16 @@ impl Source {
         Ok(Self::unseen(From::Pipe(file, Waiting::default()), None, room))
     }
 
-    /// Not a byte is read before somebody asks for one: that is when rights have been given up.
+    /// Nothing is read before it is asked for: by then rights have been given up.
     fn unseen(from: From, stored_len: Option<u64>, room: &Room) -> Self {
         Self { unpack: Unpack::Unseen(Some(from)), room: room.clone(), held: None, needs: 0, stored_len }
     }
 
-    /// Looks at the first bytes, where nobody has: what are they wrapped in? The decompressor of gzip reads the whole header
-    /// when it is made.
+    /// Looks at the first bytes, if not done yet, to detect the compression. Creating the gzip
+    /// decompressor reads the whole gzip header.
     fn look(&mut self) -> io::Result<()> {
         let Unpack::Unseen(from) = &mut self.unpack else { return Ok(()) };
-        // It is gone where looking has failed.
+        // None if an earlier look failed.
         let Some(from) = from.take() else { return Ok(()) };
         let stored = Stored::new(from)?;
         let head = &stored.head[..stored.head_len];
@@ -242,13 +244,14 @@ impl Source {
         Ok(())
     }
 
-    /// Room for a window of so many bytes, and for the usual ones where there is enough. Returns how large it may be.
+    /// Takes room for a window of this size, or for the usual one if that is larger and there is
+    /// enough. Returns how large the window may be.
     fn take_window(&mut self, compression: Compression, window: usize) -> io::Result<usize> {
         self.held = None;
         if !matches!(compression, Compression::Zstd | Compression::Xz) {
             return Ok(0);
         }
-        // What is larger than any may be is refused by whoever unpacks it.
+        // A window larger than the maximum is refused by the decompressor.
         let window = window.clamp(1 << 10, WINDOW_MAX);
         self.needs = window + BESIDES;
         let usual = if self.room.is_tight() { window } else { window.max(WINDOW_USUAL) };
@@ -266,19 +269,19 @@ impl Source {
         Ok(window)
     }
 
-    /// What unpacking needs at most beside its buffers, as far as it can be told before it begins.
+    /// What decompression needs at most besides its buffers, as far as it can be known in advance.
     pub(super) fn unpacking_needs(&mut self) -> usize {
-        // Where looking fails, reading will say so.
+        // If this fails, reading will report it.
         let _ = self.look();
         self.needs
     }
 
-    /// Bytes of the room that it has.
+    /// Bytes of the room that it holds.
     pub(super) fn held_bytes(&self) -> usize {
         self.held.as_ref().map_or(0, Held::bytes)
     }
 
-    /// Room for a buffer of so many bytes.
+    /// Takes room for a buffer of this many bytes.
     pub(super) fn take_room(&self, bytes: usize) -> io::Result<Held> {
         self.room.take(bytes).ok_or_else(|| {
             let mb = bytes.div_ceil(1_000_000);
@@ -288,7 +291,7 @@ impl Source {
         })
     }
 
-    /// The descriptor, of a file.
+    /// The descriptor of the input.
     #[cfg(unix)]
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match self.from()? {
@@ -304,7 +307,7 @@ impl Source {
         }
     }
 
-    /// Whether it ends here because somebody asked: a file at once, a pipe when it is empty.
+    /// Whether the input ends here because the user asked: a file at once, a pipe when it is empty.
     pub(super) fn is_stopped(&self) -> bool {
         match self.from() {
             Some(From::Pipe(_, waiting)) => waiting.gave_up(),
@@ -312,7 +315,7 @@ impl Source {
         }
     }
 
-    /// Back to the start, which only regular files can do.
+    /// Rewinds to the start; only regular files can.
     pub(super) fn rewind(&mut self) -> io::Result<()> {
         if let Some(From::File(file)) = self.from() {
             let file = file.again()?;
@@ -333,7 +336,7 @@ impl Source {
         self.stored_len.is_some()
     }
 
-    /// As far as anything has been read.
+    /// The compression, as far as it is known by now.
     pub(super) fn compression(&self) -> Compression {
         match self.unpack {
             Unpack::Unseen(_) | Unpack::Plain(_) => Compression::None,
@@ -344,7 +347,7 @@ impl Source {
         }
     }
 
-    /// Goes on at another place of a plain file.
+    /// Continues at another offset of an uncompressed file.
     pub(super) fn jump(&mut self, offset: u64) {
         if let Unpack::Plain(stored) = &mut self.unpack
             && let From::File(file) = &mut stored.from
@@ -354,7 +357,7 @@ impl Source {
         }
     }
 
-    /// The length of a file that can be searched: a regular one, and not compressed.
+    /// The length of a file that can be searched: regular and uncompressed.
     ///
     /// # Errors
     /// Its first bytes cannot be read.

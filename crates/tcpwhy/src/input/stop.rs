@@ -1,7 +1,8 @@
-//! Has somebody asked to stop, and what is still under way then?
+//! Has the user asked to stop, and which packets still count then?
 //!
-//! The first Ctrl-C or SIGTERM ends the inputs: what was read is billed. `tcpdump | tcpwhy` gets the signal on both sides of the
-//! pipe, so a pipe is emptied before it ends: tcpdump hands over what it has buffered when it is told to stop.
+//! The first Ctrl-C or SIGTERM ends the inputs: what was read is billed. In `tcpdump | tcpwhy` both
+//! processes get the signal, so the pipe is drained before it ends: tcpdump flushes its buffer when
+//! it is told to stop.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,26 +11,27 @@ use std::time::{Duration, Instant};
 /// Set by a signal.
 static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// What ends the process at the second signal.
+/// The handlers that end the process at the second signal.
 #[cfg(unix)]
 static SECOND: OnceLock<Vec<signal_hook::SigId>> = OnceLock::new();
 
-/// A pipe from which nothing comes for so long after the request is empty ...
+/// A pipe that stays silent this long after the request is empty ...
 const QUIET: Duration = Duration::from_millis(300);
-/// ... and one whose writer goes on is left after this.
+/// ... and a pipe whose writer goes on is abandoned after this.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The first Ctrl-C or SIGTERM from here on ends the inputs, the second one the process. Before the process gives up its rights.
+/// From here on the first Ctrl-C or SIGTERM ends the inputs, and the second the process. Call it
+/// before the process gives up its rights.
 ///
 /// # Errors
-/// The system takes no handler.
+/// The system does not accept a handler.
 #[cfg(unix)]
 pub fn on_signals() -> std::io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let asked = ASKED.get_or_init(Arc::default);
     let mut second = Vec::new();
     for signal in [SIGINT, SIGTERM] {
-        // In this order: the first one finds the flag down.
+        // In this order: at the first signal, the shutdown handler runs before the flag is set.
         second.push(signal_hook::flag::register_conditional_shutdown(
             signal,
             128 + signal,
@@ -37,12 +39,12 @@ pub fn on_signals() -> std::io::Result<()> {
         )?);
         signal_hook::flag::register(signal, Arc::clone(asked))?;
     }
-    // Where this is asked for twice, the first ones stay.
+    // If this is called twice, the first handlers stay.
     let _ = SECOND.set(second);
     Ok(())
 }
 
-/// From here on no signal ends the process: what is to come is the pager's.
+/// From here on no signal ends the process: signals are for the pager.
 #[cfg(unix)]
 pub fn leave_signals_alone() {
     for id in SECOND.get().into_iter().flatten() {
@@ -64,7 +66,8 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Waits until there is something to read, or its end. False where nothing more is to be read, because somebody asked.
+    /// Waits until there is something to read, or end of file. False if nothing more is to be read
+    /// because the user asked to stop.
     #[cfg(unix)]
     #[expect(
         clippy::disallowed_methods,
@@ -72,7 +75,7 @@ impl Waiting {
     )]
     pub(super) fn until_readable(&mut self, pipe: std::os::fd::BorrowedFd<'_>) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        // Without a handler nobody can ask.
+        // Without a handler, no request is possible.
         if ASKED.get().is_none() {
             return true;
         }
@@ -87,14 +90,14 @@ impl Waiting {
             }
             match ready {
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
-                // What is wrong with it, reading says.
+                // If there is an error, reading reports it.
                 Ok(_) | Err(_) => return !self.gave_up,
             }
         }
         false
     }
 
-    /// Whether reading ended because somebody asked.
+    /// Whether reading ended on the user's request.
     pub(super) fn gave_up(&self) -> bool {
         self.gave_up
     }

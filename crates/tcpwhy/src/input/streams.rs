@@ -1,12 +1,14 @@
 //! Which `tcp.stream` does Wireshark show for a connection?
 //!
-//! Wireshark counts what it takes for conversations: a reset that belongs to nothing begins one, so does each SYN with another sequence
-//! number on known ports, and one that is quoted in an ICMP error; a long silence begins none. Connections are told apart by other rules
-//! here, so that the two counts drift apart. This one follows Wireshark's, packet by packet, from the beginning of the file.
+//! Wireshark counts conversations by its own rules: a stray reset begins one, and so does each SYN
+//! with a new sequence number on known ports, and a segment that is quoted in an ICMP error; a long
+//! silence does not. Connections are told apart by other rules here, so the two counts diverge.
+//! This one follows Wireshark's, packet by packet, from the beginning of the file.
 //!
-//! Its versions differ: a SYN behind a FIN or a reset begins a stream in 4.4 though it has the sequence number of the one before, and so
-//! does a SYN/ACK with another one; in 4.0 neither does. Both are followed. All of it was found by experiment with 4.0.17 and 4.4.5; what
-//! Wireshark's dissectors of FTP or H.323 announce may be counted otherwise.
+//! Versions differ: in 4.4 a SYN after a FIN or a reset begins a stream even if it repeats the
+//! previous sequence number, and so does a SYN-ACK with another one; in 4.0 neither does. Both are
+//! followed. All of this was found by experiment with 4.0.17 and 4.4.5; conversations that
+//! Wireshark's dissectors of FTP or H.323 announce may be counted differently.
 
 use std::collections::HashMap;
 
@@ -16,16 +18,18 @@ use tcpwhy_wire::capture::RawPacket;
 use tcpwhy_wire::decode::{Fragments, Named, Put, named};
 use tcpwhy_wire::{Endpoint, Segment, Skip, decode};
 
-/// Streams and pairs of ends take this part of the memory at most...
+/// Streams and pairs of ends take at most this share of the memory...
 const PART: usize = 16;
-/// ...and so much each: a table that is never more than seven eighths full, and at times half of that, and a list that grows by half.
+/// ...and this much each: a table that is never more than seven eighths full, and at times half of
+/// that, and a list that grows by half.
 const ENTRY: usize = (size_of::<(Pair, Talk)>() + 1) * 16 / 7 + 2 * size_of::<Begin>();
 /// No stream.
 const NONE: u32 = u32::MAX;
-/// Streams between the same ends are searched for the one that has a packet up to so many.
+/// At most this many streams between the same ends are searched for the one with a given packet.
 const STEPS_MAX: usize = 1 << 12;
 
-/// Both ends, the lower one first, as small as they can be. The same addresses in IPv6 are others.
+/// Both ends, the lower one first, in as few bytes as possible. The same addresses in IPv6 are a
+/// different pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Pair {
     ends: [([u8; 16], u16); 2],
@@ -43,18 +47,18 @@ impl Pair {
 const VERSIONS: usize = 2;
 const LATER: usize = 1;
 
-/// The last stream between two ends, as each version has it.
+/// The last stream between two ends, in each version.
 #[derive(Clone, Copy, Debug)]
 struct Talk {
     streams: [Counted; VERSIONS],
-    /// Where it is in the list.
+    /// Its index in the list.
     begin: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     number: u32,
-    /// What each end's numbers count from.
+    /// What each end's sequence numbers count from.
     bases: [Option<u32>; 2],
     /// A FIN or a reset has been seen.
     is_over: bool,
@@ -65,7 +69,7 @@ impl Counted {
         Self { number, bases: [None; 2], is_over: false }
     }
 
-    /// Whether another one begins with this header, by what it is to this version.
+    /// Whether a new stream begins with this header, in this version.
     fn ends_before(&self, header: &Named, from: usize, version: usize) -> bool {
         let Some(base) = self.bases[from] else { return false };
         let is_later = version == LATER;
@@ -78,7 +82,7 @@ impl Counted {
         if syn && !ack && self.bases[from].is_none() {
             self.is_over = false;
         }
-        // An answer with another number replaces what was there.
+        // A SYN-ACK with another number replaces the old one.
         if syn && ack && version != LATER && self.bases[from].is_some() {
             self.bases[from] = Some(header.seq.0);
         }
@@ -93,43 +97,43 @@ impl Counted {
     }
 }
 
-/// A stream begins, in one of the versions or in both.
+/// Beginning of a stream, in one of the versions or in both.
 #[derive(Clone, Copy, Debug)]
 struct Begin {
-    /// Its first packet; 0 in front of the window.
+    /// Its first packet; 0 if it is before the window.
     packet: u64,
     numbers: [u32; VERSIONS],
-    /// Those before and behind it between the same ends.
+    /// The previous and next stream between the same ends.
     previous: u32,
     next: u32,
 }
 
-/// Streams as Wireshark counts them. Nothing unless it was asked for.
+/// Streams as Wireshark counts them. Empty unless requested.
 #[derive(Debug, Default)]
 pub struct Streams {
-    /// Entries at most; 0 where nobody asked.
+    /// Maximum number of entries; 0 if not requested.
     most: usize,
     talks: HashMap<Pair, Talk>,
     begins: Vec<Begin>,
     counts: [u32; VERSIONS],
-    /// The packet for which there was no room any more.
+    /// The packet at which the room ran out.
     full_at: Option<u64>,
     fragments: Fragments,
 }
 
 impl Streams {
-    /// Begins to count. Returns how much of so many bytes that takes at most.
+    /// Begins to count. Returns how many bytes of `memory` that takes at most.
     pub(super) fn begin(&mut self, memory: usize) -> usize {
         self.most = (memory / PART / ENTRY).clamp(1, NONE as usize - 1);
         self.most * ENTRY
     }
 
-    /// Whether it was asked for.
+    /// Whether it was requested.
     pub fn is_counted(&self) -> bool {
         self.most > 0
     }
 
-    /// The next packet of the file; those in front of the window have no number.
+    /// The next packet of the file; packets before the window have no number.
     #[inline]
     pub(super) fn on_packet(&mut self, packet: &RawPacket<'_>, is_wanted: bool) {
         if self.most > 0 && self.full_at.is_none() {
@@ -194,7 +198,8 @@ impl Streams {
         self.talks.insert(pair, talk);
     }
 
-    /// What a connection is in Wireshark. By its first packet, and where none begins there, by its ends, if these are the capture's own.
+    /// The stream of a connection in Wireshark: found by its first packet or, if no stream begins
+    /// there, by its ends, if these are the capture's own addresses.
     pub fn of(&self, connection: &Connection, has_other_names: bool) -> Stream {
         let [first, last] = connection.packet_range;
         let ends = (!has_other_names).then_some([connection.client, connection.server]);
@@ -236,7 +241,7 @@ impl Streams {
     }
 }
 
-/// What Wireshark goes by, of a segment.
+/// The fields of a segment that Wireshark uses.
 fn header(segment: &Segment) -> Named {
     let Segment { src, dst, seq, ack, flags, ip_id, .. } = *segment;
     Named { src, dst, seq, ack, flags, is_v6: ip_id.is_none(), is_quoted: false }
@@ -249,8 +254,9 @@ mod tests {
     use super::*;
     use tcpwhy_wire::{Flags, Seq};
 
-    /// Packets of client and server (`q`: quoted in an ICMP error), flags, sequence and acknowledgement number; and what the streams were in
-    /// `tshark -e tcp.stream` of 4.0.17, and in Wireshark 4.4.5.
+    /// Packets of client and server (`q`: quoted in an ICMP error), flags, sequence and
+    /// acknowledgement numbers; and the streams in `tshark -e tcp.stream` of 4.0.17, and in
+    /// Wireshark 4.4.5.
     const EXPERIMENTS: &[(&str, &str, &str)] = &[
         (
             "c S 100, s SA 500 101, c A 101 501, c A 101 501, s A 501 111, c FA 111 521, s FA 521 112, c A 112 522, c S 9000, s SA 9500 9001, c A 9001 9501",
@@ -441,7 +447,7 @@ mod tests {
             (number(9, Some(ends)), number(10, Some(ends)), number(2, Some(ends))),
             (None, None, None)
         );
-        // What it takes is within what it said.
+        // It takes no more memory than it said.
         let mut streams = Streams::default();
         let bytes = streams.begin(1 << 20);
         let entries = (1 << 20) / PART / ENTRY;

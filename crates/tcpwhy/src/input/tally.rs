@@ -1,4 +1,4 @@
-//! What is counted of an input's packets, and who gets those that are segments?
+//! How are an input's packets counted, and which receiver gets its segments?
 
 use tcpwhy_wire::capture::{Damage, DamageKind, RawPacket};
 use tcpwhy_wire::decode::{Fragments, Put};
@@ -9,7 +9,7 @@ use super::index::ports_of;
 use super::trouble::{Failure, Trouble};
 use super::{FileSummary, MAX_TROUBLES};
 
-/// Who gets the segments.
+/// The receiver of segments.
 pub(super) trait Take {
     /// Whether it wants this one.
     fn wants(&mut self, _: &Decoded<'_>) -> bool {
@@ -30,7 +30,7 @@ impl<S: FnMut(usize, &Decoded<'_>, &[u8])> Take for All<S> {
     }
 }
 
-/// Takes what the first wants.
+/// Takes the segments that the first one wants.
 pub(super) struct Chosen<W, S>(pub(super) W, pub(super) S);
 
 impl<W: Fn(&Decoded<'_>) -> bool, S: FnMut(usize, &Decoded<'_>, &[u8])> Take for Chosen<W, S> {
@@ -45,16 +45,16 @@ impl<W: Fn(&Decoded<'_>) -> bool, S: FnMut(usize, &Decoded<'_>, &[u8])> Take for
     }
 }
 
-/// What reading one input adds up to.
+/// The sums of one input.
 #[derive(Default)]
 pub(super) struct Tally {
     packets: u64,
     segments: u64,
-    /// Packets that are not of the wanted time.
+    /// Packets outside the window.
     pub(super) outside: u64,
     skipped: [u64; Skip::ALL.len()],
     damaged: u64,
-    /// Segments that nobody takes.
+    /// Segments that their receiver drops.
     wrong_checksums: u64,
     senders: Senders,
     fragments: Fragments,
@@ -71,7 +71,7 @@ impl Tally {
         self.packets + self.outside
     }
 
-    /// Returns between which ports it is, where it is a segment.
+    /// Returns the packet's ports, if it is a segment.
     #[inline]
     pub(super) fn on_packet(
         &mut self,
@@ -122,7 +122,7 @@ impl Tally {
         segments.take(input, decoded, captured);
     }
 
-    /// A packet that is no segment, or a piece of one: the last piece makes it whole.
+    /// A packet that is not a segment, or a fragment of one: the last fragment completes it.
     #[cold]
     fn on_skipped(&mut self, packet: &RawPacket<'_>, skip: Skip, input: usize, segments: &mut dyn Take) {
         self.skipped[skip as usize] += 1;
@@ -149,7 +149,7 @@ impl Tally {
 
     pub(super) fn on_damage(&mut self, damage: Damage, after_error: bool) {
         match damage.what {
-            // The error that ended the input says it better.
+            // The error that ended the input is more specific.
             DamageKind::CutShort { .. } | DamageKind::Empty if after_error => {}
             DamageKind::Empty => self.failure = Some(Failure::Empty),
             DamageKind::CutShort { needs, has } if damage.offset == 0 => {

@@ -15,15 +15,15 @@ pub enum Failure {
     /// Not permitted.
     #[error("permission denied; run as the user who recorded it, or make it readable with `sudo chmod a+r`")]
     NotPermitted,
-    /// A directory.
+    /// It is a directory.
     #[error("is a directory; name the captures in it: {}", .0.join("*.pcap*").display())]
     Directory(PathBuf),
-    /// Nothing in it.
+    /// It is empty.
     #[error(
         "the capture is empty; if tcpdump is still running, stop it or use `tcpdump -U` to flush packets to the file"
     )]
     Empty,
-    /// Not even the header of a capture.
+    /// Not even a complete file header.
     #[error("truncated: {has} bytes, but the file header alone takes {needs}")]
     HeaderCutShort {
         /// Bytes of the header, as far as that is known.
@@ -31,12 +31,12 @@ pub enum Failure {
         /// Bytes that are there.
         has: u64,
     },
-    /// Too many files are open, of this process or of all.
+    /// Too many open files, in this process or on the system.
     #[error(
         "too many open files; read fewer at a time, merge them with mergecap, or raise the limit (`ulimit -Hn`)"
     )]
     TooManyOpen,
-    /// Compressed in a way that is not read here.
+    /// A compression that is not supported.
     #[error("compressed with {name}; pipe it in: `{command} FILE | tcpwhy read -`")]
     Compressed {
         /// The compression's name.
@@ -44,7 +44,7 @@ pub enum Failure {
         /// What decompresses to standard output.
         command: &'static str,
     },
-    /// The bytes are those of something else.
+    /// Another file format.
     #[error("not a pcap or pcapng capture: {}", .0)]
     NotACapture(&'static str),
     /// Reading failed before the first packet.
@@ -52,13 +52,13 @@ pub enum Failure {
     Io(#[from] io::Error),
 }
 
-/// Why no part of the inputs can be chosen by these times.
+/// Why the window does not select any part of the inputs.
 #[derive(Debug, thiserror::Error)]
 pub enum WindowError {
     /// Nothing can be in it.
     #[error("the time window is empty: --to is before --from")]
     Empty,
-    /// A time before the end of an input whose end cannot be looked at.
+    /// A time before the end of an input whose end cannot be read.
     #[error("{}: {why}", path.display())]
     NoEnd {
         /// The input.
@@ -73,13 +73,14 @@ impl Failure {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound,
             io::ErrorKind::PermissionDenied => Self::NotPermitted,
-            // EMFILE and ENFILE, which have no kind of their own; the numbers are the same on all systems of this family.
+            // EMFILE and ENFILE, which have no `ErrorKind`; the numbers are the same on all Unix
+            // systems.
             _ if cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24)) => Self::TooManyOpen,
             _ => Self::Io(error),
         }
     }
 
-    /// What the first bytes belong to, as far as they are known.
+    /// What the first bytes identify, if known.
     pub(super) fn from_magic(magic: [u8; 4]) -> Self {
         let compressed = |name, command| Self::Compressed { name, command };
         match magic {
@@ -110,7 +111,8 @@ impl Failure {
     }
 }
 
-/// Something wrong in an input that was read otherwise. Offsets count decompressed bytes from the start.
+/// A problem in an input that was readable otherwise. Offsets count decompressed bytes from the
+/// start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// The capture itself is damaged.
@@ -127,14 +129,14 @@ pub enum Trouble {
         /// What the library or the system says.
         why: String,
     },
-    /// The file has become shorter while it was read.
+    /// The file became shorter while it was read.
     Shrunk {
-        /// Bytes there were when it was opened.
+        /// Length when it was opened.
         had: u64,
         /// Bytes that could be read.
         has: u64,
     },
-    /// The compressed data unpack to more than the bound allows.
+    /// The compressed data unpack to more than the limit allows.
     Bomb {
         /// Where reading stopped.
         offset: u64,
@@ -152,7 +154,7 @@ impl Trouble {
         }
     }
 
-    /// Decompressed bytes before it.
+    /// Offset in decompressed bytes.
     pub fn offset(&self) -> u64 {
         match self {
             Self::Damage(damage) => damage.offset,

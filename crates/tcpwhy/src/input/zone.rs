@@ -1,4 +1,5 @@
-//! In which zone is a time without one? The machine's own, or UTC. The system is asked before rights are given up.
+//! Which zone does a time without one have? The machine's own, or UTC. The system is asked before
+//! rights are given up.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
@@ -20,7 +21,7 @@ impl Zone {
         Self(TimeZone::UTC)
     }
 
-    /// That of this machine, or of the variable TZ.
+    /// This machine's zone, or that of the variable TZ.
     pub fn local() -> Self {
         Self(TimeZone::system())
     }
@@ -30,19 +31,20 @@ impl Zone {
         Self(TimeZone::get(name).unwrap_or_else(|error| panic!("{error}")))
     }
 
-    /// By how many seconds its clocks are ahead of UTC then.
+    /// By how many seconds its clocks are ahead of UTC at that time.
     pub fn offset_s(&self, at: Instant) -> i32 {
         jiff::Timestamp::from_nanosecond(i128::from(at.as_nanos()))
             .map_or(0, |at| self.0.to_offset(at).seconds())
     }
 
-    /// When its clocks show this. Where they show it twice, the first time; where never, as much later.
+    /// When its clocks show this time: the first of two such instants; a time that is skipped
+    /// counts as that much later.
     pub(super) fn instant(&self, date: Date, time: Time) -> Option<Instant> {
         let at = self.0.to_zoned(DateTime::from_parts(date, time)).ok()?;
         i64::try_from(at.timestamp().as_nanosecond()).ok().map(Instant::from_nanos)
     }
 
-    /// The date that it is then.
+    /// The date at that time.
     pub(super) fn date(&self, at: Instant) -> Option<Date> {
         let at = jiff::Timestamp::from_nanosecond(i128::from(at.as_nanos())).ok()?;
         Some(self.0.to_datetime(at).date())

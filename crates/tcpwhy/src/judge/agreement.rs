@@ -1,4 +1,4 @@
-//! Do both ends reach the same bill? Each sees half of the path directly and infers the other half.
+//! Do both ends reach the same bill? Each sees one half of the path directly and infers the other.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use tcpwhy_core::{Cause, Report, Side};
 
 use super::{share, spent};
 
-/// Where the bills of both ends differ the most.
+/// Where the bills of both ends differ most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
-    /// What they disagree about.
+    /// The cause on which they disagree.
     pub cause: Cause,
-    /// Whose it is.
+    /// The side responsible.
     pub side: Side,
     /// Its share at the client and at the server, 0 to 1.
     pub shares: [f64; 2],
@@ -31,7 +31,7 @@ impl fmt::Display for Agreement {
     }
 }
 
-/// The cause whose share differs the most; `None` where both bills are empty.
+/// The cause whose share differs most; `None` if both bills are empty.
 pub fn agreement(client: &Report, server: &Report) -> Option<Agreement> {
     let of = |report: &Report, cause, side| share(report.elapsed, spent(report, None, cause, side));
     Cause::ALL

@@ -1,4 +1,5 @@
-//! What is taken for what? Each expected cause against what the bills named instead.
+//! Which causes are mistaken for which? Each expected cause is compared with the one billed
+//! instead.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,19 +11,21 @@ use super::Verdict;
 /// Counts over many verdicts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Confusion {
-    /// How often the first, which was expected, was billed as the second. `None`: as nothing else in particular, but
-    /// with too small or too large a share.
+    /// How often the first, the expected one, was billed as the second. `None`: as no other cause
+    /// in particular, but with too small or too large a share.
     counts: BTreeMap<(String, Option<Cause>), u64>,
 }
 
 impl Confusion {
-    /// Takes a verdict in. Expectations that only bound a cause from above are not counted: nothing says it must be there.
+    /// Adds a verdict. Expectations that only bound a cause from above are not counted: the cause
+    /// need not occur.
     pub fn add(&mut self, verdict: &Verdict) {
         for cause in verdict.causes.iter().filter(|cause| cause.expected.share.min > 0.0) {
             let billed = if cause.is_right() {
                 cause.expected.cause.parse().ok()
             } else {
-                // The same cause on the other side is a confusion too; `name, wrong side` says so when shown.
+                // The same cause on the other side is a confusion too; it is shown as `name, wrong
+                // side`.
                 cause.instead.filter(|(_, _, share)| *share >= WORTH_NAMING).map(|(cause, _, _)| cause)
             };
             let key = (cause.expected.cause.clone(), billed);
@@ -31,7 +34,7 @@ impl Confusion {
         }
     }
 
-    /// Expectations met, and all of them.
+    /// Expectations met, and all expectations.
     pub fn right(&self) -> (u64, u64) {
         let is_right = |(expected, billed): &(String, Option<Cause>)| {
             billed.is_some_and(|billed| billed.name() == expected)
@@ -40,7 +43,8 @@ impl Confusion {
         (right, self.counts.values().sum())
     }
 
-    /// Rows: expected cause, what it was billed as (`its share` where that alone is wrong), how often.
+    /// Rows: expected cause, what it was billed as (`wrong share` if only the share is wrong), and
+    /// how often.
     pub fn rows(&self) -> impl Iterator<Item = (&str, &'static str, u64)> {
         self.counts
             .iter()
@@ -59,5 +63,5 @@ impl fmt::Display for Confusion {
     }
 }
 
-/// Below this share of the time something else is no confusion.
+/// Another cause with a smaller share of the time is not counted as a confusion.
 const WORTH_NAMING: f64 = 0.05;

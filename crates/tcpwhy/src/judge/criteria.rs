@@ -1,5 +1,6 @@
-//! How much of the time is right? The project's own aims, summed over many recordings: how much lies in the range that
-//! its scenario states, how much is unexplained, what a control was charged, and whether both ends and the kernel agree.
+//! How much of the time is right? The project's own goals, summed over many recordings: how much
+//! lies in the range that its scenario states, how much is unexplained, what controls were charged,
+//! and whether both ends and the kernel agree.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,14 +15,16 @@ use tcpwhy_wire::Duration;
 use super::ends::Ends;
 use super::{End, Verdict, elapsed, kind_of, share, spent};
 
-/// Bill and kernel may differ by this on a connection, or by `KERNEL_PER_CENT` of what the kernel says.
+/// Bill and kernel may differ by this on a connection, or by `KERNEL_PER_CENT` of the kernel's
+/// count.
 const KERNEL: Duration = Duration::from_millis(4);
 const KERNEL_PER_CENT: i64 = 10;
-/// A path that was late by half of that made one end see another window than the other, and charged controls for it.
+/// A path that was late by half of that showed the two ends different windows, and charged controls
+/// for it.
 const KERNEL_LATE: Duration = Duration::from_millis(2);
-/// A scenario that states at least so much of its time, and no mechanism, is a control.
+/// A scenario that states at least this share of its time, and no mechanism, is a control.
 const STATED_MIN: f64 = 0.85;
-/// What a program, a path or a handshake takes is no mechanism's doing.
+/// Causes that are not mechanisms: the time of a program, a path or a handshake.
 const NO_MECHANISM: [Cause; 7] = [
     Cause::RoundTrip,
     Cause::Handshake,
@@ -35,28 +38,30 @@ const NO_MECHANISM: [Cause; 7] = [
 /// Sums over recordings.
 #[derive(Clone, Debug, Default)]
 pub struct Criteria {
-    /// Time of the kinds of exchanges of which something is expected, and how much of it lies out of its range.
+    /// Time of the kinds of exchanges for which something is expected, and how much of it lies
+    /// outside its range.
     expected: Duration,
     wrong: Duration,
-    /// What was expected and what was billed instead of it.
+    /// What was expected, and what was billed instead.
     confused: BTreeMap<(String, String), Duration>,
     billed: Duration,
     unexplained: Duration,
     controls: u64,
-    /// The control that a mechanism was charged the most of, and its share.
+    /// The control with the largest share charged to a mechanism, and that share.
     worst_control: Option<(String, Cause, f64)>,
-    /// The same of those whose path was punctual.
+    /// The same among those whose path was punctual.
     worst_punctual: Option<(String, Cause, f64)>,
     ends: Ends,
-    /// Connections on which both the kernel and the bill speak of a window or a send buffer, and those that differ.
+    /// Connections for which kernel and bill both report a window or send buffer limit, and those
+    /// on which they differ.
     counters: u64,
     off: Vec<String>,
-    /// The same two numbers of connections whose path was punctual.
+    /// The same two counts for connections whose path was punctual.
     punctual: [usize; 2],
 }
 
 impl Criteria {
-    /// Takes one end's bill of a recording in.
+    /// Adds one end's bill of a recording.
     pub fn add(&mut self, name: &str, truth: &Truth, verdict: &Verdict, report: &Report, expect: &Expect) {
         if expect.visible.as_ref().is_some_and(|visible| visible != verdict.end.name()) {
             return;
@@ -90,7 +95,8 @@ impl Criteria {
         self.add_control(name, late <= KERNEL_LATE, verdict, report);
     }
 
-    /// A control is a scenario that states what nearly all of its time is, and no mechanism among it.
+    /// A control is a scenario that states the causes of nearly all of its time, none of which is a
+    /// mechanism.
     fn add_control(&mut self, name: &str, is_punctual: bool, verdict: &Verdict, report: &Report) {
         let mechanism = |cause: Cause| !NO_MECHANISM.contains(&cause);
         let expected = |name: &str| name.parse().is_ok_and(mechanism);
@@ -118,7 +124,8 @@ impl Criteria {
         self.ends.add(name, truth, client, server);
     }
 
-    /// Compares a bill with what the kernel counted of each socket (tcpi_rwnd_limited and tcpi_sndbuf_limited).
+    /// Compares a bill with the kernel's counters of each socket (tcpi_rwnd_limited and
+    /// tcpi_sndbuf_limited).
     pub fn add_kernel(&mut self, name: &str, end: End, truth: &Truth, report: &Report) {
         for clocked in &truth.connections {
             let same = |bill: &&Connection| bill.client.to_string() == clocked.client;
@@ -154,7 +161,7 @@ impl Criteria {
         }
     }
 
-    /// What was expected, what was billed instead, and how much time that was: the largest first.
+    /// What was expected, what was billed instead, and for how much time: largest first.
     pub fn confused(&self) -> Vec<(&str, &str, Duration)> {
         let mut rows: Vec<_> =
             self.confused.iter().map(|((was, instead), ns)| (was.as_str(), instead.as_str(), *ns)).collect();
@@ -162,7 +169,7 @@ impl Criteria {
         rows
     }
 
-    /// Where the ends differ, in words: where the path was punctual first, and the most time first.
+    /// Where the ends differ, in words: recordings with a punctual path first, then by most time.
     pub fn apart(&self) -> Vec<String> {
         self.ends.apart()
     }
@@ -208,7 +215,7 @@ impl fmt::Display for Criteria {
     }
 }
 
-/// By how much the path was late in a connection, at the most.
+/// The most by which the path was late in a connection.
 fn worst_lateness(clocked: &TrueConnection) -> Duration {
     let exchanges = clocked.exchanges.iter().map(|clocked| clocked.path_late_ns);
     Duration::from_nanos(exchanges.fold(clocked.setup.path_late_ns, i64::max))
@@ -219,7 +226,8 @@ fn charged(connection: &Connection, causes: &[(Cause, Side)]) -> Duration {
     lines.filter(|line| causes.contains(&(line.cause, line.side))).map(|line| line.ns).sum()
 }
 
-/// By how much a counter of a socket grew over the connection; `None` where the kernel does not report it.
+/// By how much a socket's counter grew over the connection; `None` if the kernel does not report
+/// it.
 fn limited(
     clocked: &TrueConnection,
     side: Side,

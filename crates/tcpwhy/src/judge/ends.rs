@@ -1,5 +1,6 @@
-//! Do both ends of a recording bill the same? Cause by cause of each exchange; and apart from that, of those in which the
-//! path of the laboratory held what it promises: one that stands still for a moment shows each end something else.
+//! Do both ends of a recording bill the same? Compared cause by cause for each exchange; and
+//! separately for exchanges in which the laboratory's path kept its promise: a path that stalls for
+//! a moment looks different from each end.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +12,8 @@ use tcpwhy_wire::Duration;
 
 use super::pairing;
 
-/// Both ends may differ by this on a cause of an exchange, or by `PER_CENT` of it, whichever is more.
+/// Both ends may differ by this on a cause of an exchange, or by `PER_CENT` of the exchange,
+/// whichever is more.
 const TOLERANCE: Duration = Duration::from_millis(2);
 const PER_CENT: i64 = 5;
 
@@ -19,20 +21,20 @@ const PER_CENT: i64 = 5;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ends {
     all: Count,
-    /// Of exchanges in which no packet was late on its path.
+    /// For exchanges in which no packet was late on its path.
     punctual: Count,
     /// By whether the path was late, recording and cause.
     apart: BTreeMap<(bool, String, Cause), (Count, Duration)>,
 }
 
-/// Causes of exchanges.
+/// Counts of causes over exchanges.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
-    /// At least one end billed them.
+    /// At least one end billed the cause.
     billed: u64,
     /// The ends differ.
     apart: u64,
-    /// Of these, the ones that an end with a line that is too long calls possible or unexplained.
+    /// How many of these the end with the larger line calls possible or unexplained.
     open: u64,
 }
 
@@ -46,7 +48,8 @@ impl Count {
 
 impl Ends {
     pub(super) fn add(&mut self, name: &str, truth: &Truth, client: &Report, server: &Report) {
-        // The client's address comes back where a port is used again: both sides are in order of time.
+        // The client's address occurs more than once if a port is reused: both lists are in order
+        // of time.
         let mut others: Vec<&Connection> = server.connections.iter().collect();
         for connection in &client.connections {
             let same = |other: &&Connection| other.client == connection.client;
@@ -66,7 +69,7 @@ impl Ends {
     fn add_exchange(&mut self, name: &str, was_late: bool, here: &[Exchange], there: &[Exchange]) {
         let elapsed: Duration = here.iter().map(|here| here.elapsed).sum();
         let tolerance = tolerance(elapsed);
-        // An end that says it cannot know is not contradicted by one that does.
+        // An end that says it cannot know is not contradicted by one that can.
         let room = open(here).max(open(there));
         for cause in Cause::ALL {
             let [a, b] = [here, there].map(|exchanges| billed(exchanges, cause));
@@ -87,7 +90,7 @@ impl Ends {
         }
     }
 
-    /// In words: where the path was punctual first, and the most time first.
+    /// In words: recordings with a punctual path first, then by most time.
     pub(super) fn apart(&self) -> Vec<String> {
         let mut rows: Vec<_> = self.apart.iter().collect();
         rows.sort_by_key(|((was_late, ..), (_, ns))| (*was_late, std::cmp::Reverse(*ns)));
@@ -120,7 +123,7 @@ impl fmt::Display for Ends {
     }
 }
 
-/// A time in which the path was late.
+/// A period in which the path was late.
 struct Late {
     start_ns: i64,
     end_ns: i64,
@@ -135,7 +138,7 @@ impl Late {
     }
 }
 
-/// Setups and exchanges in which the path was late by more than the ends can be compared with.
+/// Setups and exchanges in which the path was late by more than the comparison of the ends allows.
 pub fn late_exchanges(truth: &Truth) -> usize {
     truth.connections.iter().flat_map(late).count()
 }
@@ -146,13 +149,14 @@ fn late(clocked: &TrueConnection) -> impl Iterator<Item = Late> + '_ {
     let exchanges =
         clocked.exchanges.iter().map(|clocked| (clocked.start_ns, clocked.end_ns, clocked.path_late_ns));
     let all = std::iter::once(setup).chain(exchanges);
-    // A path that was late by half of what the ends may differ by is not the one that the scenario is for.
+    // If the path was late by half of the tolerance, it was not the path that the scenario
+    // describes.
     let most = |ns| tolerance(Duration::from_nanos(ns)).divided_by(2).as_nanos();
     all.filter(move |(start_ns, end_ns, late_ns)| *late_ns > most(end_ns - start_ns))
         .map(|(start_ns, end_ns, _)| Late { start_ns, end_ns })
 }
 
-/// What the ends may differ by on a cause of an exchange, or of a setup, that took so long.
+/// By how much the ends may differ on a cause of an exchange or setup of this length.
 fn tolerance(elapsed: Duration) -> Duration {
     TOLERANCE.max(elapsed.times(PER_CENT).divided_by(100))
 }
@@ -162,7 +166,7 @@ fn billed(exchanges: &[Exchange], cause: Cause) -> Duration {
     lines.filter(|line| line.cause == cause).map(|line| line.ns).sum()
 }
 
-/// What a bill says may be something else.
+/// Time that the bill marks as uncertain.
 fn open(exchanges: &[Exchange]) -> Duration {
     let lines = exchanges.iter().flat_map(|exchange| &exchange.bill);
     let open = |line: &&Line| line.confidence == Confidence::Possible || line.cause == Cause::Unexplained;

@@ -1,8 +1,9 @@
-//! Is the bill right? A bill is joined with what the applications' own clocks said and with what the scenario must come to.
+//! Is the bill right? It is compared with the applications' own clocks and with the scenario's
+//! expectations.
 //!
-//! Pure: a truth, a report and expectations in, a [`Verdict`] out. The lines of each bill must sum to its elapsed time, each
-//! elapsed time must be what the client measured, the causes must be those of the scenario with their side and share, and next
-//! to nothing may stay unexplained.
+//! Pure: a truth, a report and expectations in, a [`Verdict`] out. The lines of each bill must sum
+//! to its elapsed time, each elapsed time must be what the client measured, the causes must be
+//! those of the scenario with their side and share, and next to nothing may stay unexplained.
 
 mod agreement;
 mod confusion;
@@ -26,12 +27,12 @@ pub use pairing::{Compared, Stretch, pair, stretches};
 
 /// A bill may differ from the application's clock by this ...
 pub const TOLERANCE: Duration = Duration::from_millis(1);
-/// ... or by this part of what the application measured, whichever is more.
+/// ... or by this share of what the application measured, whichever is more.
 pub const TOLERANCE_PER_CENT: i64 = 2;
-/// No more of the time may stay unexplained.
+/// The largest share of the time that may stay unexplained.
 pub const UNEXPLAINED_MAX: f64 = 0.02;
 
-/// The end that a capture was taken at.
+/// The end at which a capture was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
     /// Next to the client.
@@ -59,14 +60,14 @@ impl fmt::Display for End {
     }
 }
 
-/// What was billed where something was expected.
+/// What was billed for an expected cause.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CauseVerdict {
-    /// What must come out.
+    /// The expectation.
     pub expected: ExpectedCause,
     /// The share that the bill gives it, 0 to 1.
     pub share: f64,
-    /// What took the most of the time besides what was expected, with its share.
+    /// The cause other than the expected ones with the largest share.
     pub instead: Option<(Cause, Side, f64)>,
 }
 
@@ -90,16 +91,16 @@ impl fmt::Display for CauseVerdict {
     }
 }
 
-/// How one end's bill stands against the truth.
+/// How one end's bill compares with the truth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// Where the capture was taken.
     pub end: End,
-    /// Setups, exchanges and one-way messages that truth and bill both have.
+    /// Setups, exchanges and one-way messages present in both truth and bill.
     pub compared: Vec<Compared>,
-    /// What only one of them has.
+    /// Those present in only one of them.
     pub unpaired: Vec<String>,
-    /// What was expected.
+    /// The expected causes.
     pub causes: Vec<CauseVerdict>,
     /// Share of the whole that the bill leaves unexplained, 0 to 1.
     pub unexplained: f64,
@@ -107,9 +108,10 @@ pub struct Verdict {
     pub unbalanced: Vec<String>,
 }
 
-/// Joins truth and bill.
+/// Compares truth and bill.
 pub fn judge(end: End, truth: &Truth, report: &Report, expect: &Expect) -> Verdict {
-    // What a capture cannot contain cannot be billed from it; its sums must hold all the same.
+    // Causes that this end cannot see are not expected in its bill, but its sums must be right all
+    // the same.
     if expect.visible.as_ref().is_some_and(|visible| visible != end.name()) {
         let unbalanced = unbalanced(report);
         return Verdict {
@@ -133,7 +135,7 @@ pub fn judge(end: End, truth: &Truth, report: &Report, expect: &Expect) -> Verdi
 }
 
 impl Verdict {
-    /// Everything that is wrong, in words; empty where nothing is.
+    /// All faults, in words; empty if there are none.
     pub fn faults(&self) -> Vec<String> {
         let mut faults: Vec<String> = self.unbalanced.clone();
         faults.extend(self.unpaired.iter().cloned());
@@ -152,8 +154,8 @@ impl Verdict {
         faults
     }
 
-    /// The largest difference between bill and application's clock, in either direction; one-way messages apart, whose
-    /// bill ends later by definition.
+    /// The largest difference between bill and application's clock, in either direction; except for
+    /// one-way messages, whose bill ends later by definition.
     pub fn worst_error(&self) -> Option<Duration> {
         let errors = self.compared.iter().filter(|pair| pair.kind != Kind::OneWay).map(Compared::error);
         errors.max_by_key(|error| error.as_nanos().abs())
@@ -185,7 +187,7 @@ fn share(whole: Duration, part: Duration) -> f64 {
     if whole.is_positive() { part.as_nanos() as f64 / whole.as_nanos() as f64 } else { 0.0 }
 }
 
-/// What an expectation calls it.
+/// The kind that an expectation names.
 fn kind_of(expected: &ExpectedCause) -> Kind {
     match expected.of.as_str() {
         "setup" => Kind::Setup,

@@ -1,4 +1,5 @@
-//! Which line of the application's account is which exchange of the bill, and do their lengths agree?
+//! Which entry of the application's record is which exchange of the bill, and do their lengths
+//! agree?
 
 use std::fmt;
 use std::ops::Range;
@@ -10,7 +11,7 @@ use tcpwhy_wire::Duration;
 
 use super::{End, TOLERANCE, TOLERANCE_PER_CENT};
 
-/// A setup, exchange or one-way message that truth and bill both have.
+/// A setup, exchange or one-way message present in both truth and bill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compared {
     /// Number of the connection in the bill.
@@ -23,17 +24,18 @@ pub struct Compared {
     pub clocked: Duration,
     /// What was billed.
     pub billed: Duration,
-    /// By how much the bill may be shorter for reasons that are not its own: the client went on reading what had long
-    /// arrived.
+    /// By how much the bill may be shorter for reasons outside of it: the client was still reading
+    /// data that had arrived long before.
     less: Duration,
-    /// By how much it may be longer: a one-way message is billed until its acknowledgement has come back.
+    /// By how much it may be longer: a one-way message is billed until its ACK has come back.
     more: Duration,
-    /// By how much other programs on the machine made the path late, which a capture at the server cannot see.
+    /// By how much other programs on the machine made the path late, which a capture at the server
+    /// cannot see.
     late: Duration,
 }
 
 impl Compared {
-    /// Billed less clocked.
+    /// Billed time minus clocked time.
     pub fn error(&self) -> Duration {
         self.billed - self.clocked
     }
@@ -43,7 +45,7 @@ impl Compared {
         !self.beyond().is_positive()
     }
 
-    /// By how much the difference exceeds what is allowed.
+    /// By how much the difference exceeds the tolerance.
     pub fn beyond(&self) -> Duration {
         let part = self.clocked.times(TOLERANCE_PER_CENT).divided_by(100);
         let tolerance = part.max(TOLERANCE);
@@ -60,10 +62,11 @@ impl fmt::Display for Compared {
     }
 }
 
-/// Pairs the exchanges of truth and bill, and names those that have no partner.
+/// Pairs the exchanges of truth and bill, and names those without a partner.
 pub fn pair(end: End, truth: &Truth, report: &Report) -> (Vec<Compared>, Vec<String>) {
     let (mut compared, mut unpaired) = (Vec::new(), Vec::new());
-    // The client's address comes back where a port is used again: both sides are in order of time.
+    // The client's address occurs more than once if a port is reused: both lists are in order of
+    // time.
     let mut billed: Vec<&Connection> = report.connections.iter().collect();
     for clocked in &truth.connections {
         match billed.iter().position(|billed| billed.client.to_string() == clocked.client) {
@@ -74,7 +77,7 @@ pub fn pair(end: End, truth: &Truth, report: &Report) -> (Vec<Compared>, Vec<Str
     for connection in billed {
         unpaired.push(format!("the bill has a connection from {} that was not made", connection.client));
     }
-    // What the path was late by is in no packet of the server's capture; the client's has it all.
+    // How late the path was is in no packet of the server's capture; the client's has all of it.
     if end == End::Client {
         for pair in &mut compared {
             pair.late = Duration::ZERO;
@@ -121,19 +124,21 @@ fn pair_connection(
     }
 }
 
-/// Exchanges that follow one another and move the same bytes in both accounts. One account may cut finer than the other: a
-/// burst of requests, each answered by itself, is one exchange for a client that writes them all before it reads.
+/// Consecutive exchanges that move the same bytes in both records. One may cut finer than the
+/// other: a burst of requests, each answered separately, is one exchange for a client that writes
+/// them all before it reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch<'a> {
-    /// By the application's account.
+    /// In the application's record.
     pub clocked: &'a [TrueExchange],
-    /// By the bill.
+    /// In the bill.
     pub bills: &'a [Exchange],
-    /// Request and reply bytes of each; they differ only at the end of a connection, where one account has more.
+    /// Request and reply bytes of each; they differ only at the end of a connection, where one
+    /// record has more.
     pub moved: [[u64; 2]; 2],
 }
 
-/// Cuts both accounts of a connection, without its setup, where both have moved the same bytes.
+/// Cuts both records of a connection, without its setup, where both have moved the same bytes.
 pub fn stretches<'a>(clocked: &'a TrueConnection, billed: &'a Connection) -> Vec<Stretch<'a>> {
     let bills = match &billed.exchanges[..] {
         [setup, rest @ ..] if setup.kind == Kind::Setup => rest,
@@ -158,10 +163,11 @@ pub(super) fn same_bytes<'a>(here: &'a [Exchange], there: &'a [Exchange]) -> Vec
 
 /// Request and reply bytes.
 type Moved = [u64; 2];
-/// A part of each of two accounts, and what they move.
+/// A range of each of two records, and the bytes that they move.
 type Cut = (Range<usize>, Range<usize>, [Moved; 2]);
 
-/// Cuts two accounts of what was moved, request and reply, where both come to the same; only the last cut may differ.
+/// Cuts two records of moved bytes, request and reply, where their sums are equal; only the last
+/// cut may differ.
 fn cut(said: &[Moved], read: &[Moved]) -> Vec<Cut> {
     let accounts = [said, read];
     let mut cuts = Vec::new();
@@ -183,15 +189,15 @@ fn cut(said: &[Moved], read: &[Moved]) -> Vec<Cut> {
     cuts
 }
 
-/// One account's part of a stretch, added up.
+/// The sum of one record's part of a stretch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
-    /// The first one's number.
+    /// Number of the first exchange.
     n: u64,
     start_ns: i64,
     end_ns: i64,
     one_way: bool,
-    /// How long the applications went on reading what had arrived.
+    /// How long the applications went on reading data that had arrived.
     reading_ns: i64,
     late_ns: i64,
 }
@@ -249,7 +255,7 @@ const fn moved_by_bill(bill: &Exchange) -> [u64; 2] {
     }
 }
 
-/// How long a receiver may hold back the acknowledgement of a message's last byte: Windows' 200 ms.
+/// How long a receiver may delay the ACK of a message's last byte: 200 ms on Windows.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_millis(200);
 
 #[cfg(test)]

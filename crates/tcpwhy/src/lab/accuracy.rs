@@ -1,5 +1,6 @@
-//! `tcpwhy lab accuracy`: are the bills right? Every scenario is recorded afresh, billed from both ends, and judged by the
-//! applications' own clocks and by what the scenario must come to. What is wrong is listed, not hidden.
+//! `tcpwhy lab accuracy`: are the bills right? Every scenario is recorded anew, billed from both
+//! ends, and compared with the applications' own clocks and the scenario's expectations. Errors are
+//! listed, not hidden.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -22,25 +23,25 @@ use crate::confine::confine_to;
 use crate::output::print;
 use crate::{ANALYSED, GATE_CLOSED};
 
-/// Ends of one run that differ by more than this share of the time are worth a line ...
+/// Ends of one run that differ by more than this share of the time get a line ...
 const DISAGREEMENT: f64 = 0.05;
-/// ... unless it is less than this for each exchange: shares of microseconds are noise.
+/// ... unless it is less than this per exchange: shares of microseconds are noise.
 const DISAGREEMENT_EACH: Duration = Duration::from_millis(1);
-/// A path may be late by this, or this part of the median exchange, whichever is more. It is measured, and forgiven to the
-/// end that cannot see it.
+/// A path may be late by this, or by this part of the median exchange, whichever is more. The
+/// lateness is measured, and the end that cannot see it is excused for it.
 const LATE: Duration = Duration::from_millis(3);
 const LATE_PER_CENT: i64 = 15;
-/// A recording that other programs or the machine's host disturbed, or that did not come to what its scenario is for, is
-/// made again.
+/// A recording that other programs or the machine's host disturbed, or that is outside its
+/// scenario's range, is made again.
 const TRIES: u32 = 12;
 
-/// What one recording came to.
+/// The verdict on one recording.
 pub(super) struct Judged {
     name: String,
     verdicts: [Verdict; 2],
     bills: [String; 2],
     agreement: Option<Agreement>,
-    /// What makes the recording itself worth less.
+    /// Problems of the recording itself.
     warnings: Vec<String>,
 }
 
@@ -63,7 +64,7 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
     for (name, mut scenario) in
         recordings.into_iter().enumerate().filter(|(place, _)| part(place)).map(|(_, form)| form)
     {
-        // A folder of recordings need not have them all.
+        // A directory of recordings may be incomplete.
         if args.from.as_ref().is_some_and(|dir| !dir.join(&name).join("truth.json").exists()) {
             continue;
         }
@@ -104,7 +105,7 @@ pub(super) fn run(args: &AccuracyArgs) -> anyhow::Result<u8> {
     Ok(if wrong.is_empty() { ANALYSED } else { GATE_CLOSED })
 }
 
-/// A file that is opened while that is possible, and stays as it is until all is known.
+/// A file that is opened while files can be, and keeps its content until all results are known.
 struct Written<'a> {
     path: &'a Path,
     to: File,
@@ -124,7 +125,8 @@ impl<'a> Written<'a> {
     }
 }
 
-/// Every form that must come to something: the scenario and its variants with their causes, its fixes with what they save.
+/// Every form with expectations: the scenario and its variants with their causes, its fixes with
+/// what they save.
 pub(super) fn recordings(only: &[String]) -> anyhow::Result<Vec<(String, Scenario)>> {
     let mut forms = Vec::new();
     for entry in scenario::catalogue()? {
@@ -179,14 +181,14 @@ impl Judged {
         self.verdicts.iter().all(|verdict| verdict.faults().is_empty())
     }
 
-    /// Two lines, one for each end, and under them what is wrong.
+    /// Two lines, one for each end, followed by the faults.
     pub(super) fn rows(&self) -> String {
         let mut out = String::new();
         for (verdict, bill) in self.verdicts.iter().zip(&self.bills) {
             let faults = verdict.faults();
             let error = verdict.worst_error().map_or_else(|| "-".to_owned(), millis);
             let is = if faults.is_empty() { "right" } else { "WRONG" };
-            // A String takes any text.
+            // Writing to a String never fails.
             let _ = writeln!(out, "{:36} {:6} {is}  {error:>10}  {bill}", self.name, verdict.end);
             for fault in faults {
                 let _ = writeln!(out, "{:38}{fault}", "");
@@ -206,7 +208,7 @@ pub(super) fn row_heading() -> String {
     format!("{:36} {:6} {:5}  {:>10}  {}", "scenario", "end", "", "error [ms]", "billed")
 }
 
-/// The path was late by more than can be forgiven: what happened is not what the scenario is for.
+/// The path was too late to be excused: this is not the path of the scenario.
 pub(super) fn is_late(run: &Run) -> bool {
     let kinds = [Kind::Exchange, Kind::OneWay, Kind::Setup];
     let clocked =
@@ -215,17 +217,17 @@ pub(super) fn is_late(run: &Run) -> bool {
     run.late > part.max(LATE)
 }
 
-/// Whether nothing disturbed the recording and it came to what its scenario is for.
+/// Whether the recording was undisturbed and is within its scenario's range.
 pub(super) fn held_still(run: &Run) -> bool {
     !is_late(run) && run.warnings.is_empty() && out_of_range(run).is_empty()
 }
 
-/// The ends can be compared only where the path shows both the same.
+/// The ends can be compared only if the path was the same for both.
 fn flaws(run: &Run) -> Flaws {
     Flaws { is_off: !held_still(run), late: late_exchanges(&run.truth) }
 }
 
-/// Whether a disagreement of the ends is more than noise and one that they can be blamed for.
+/// Whether a disagreement of the ends is more than noise, and not due to the recording.
 fn matters(agreement: &Agreement, run: &Run) -> bool {
     let report = &run.bills[0];
     let bills = (report.setups + report.exchanges + report.one_way).max(1);
@@ -235,7 +237,8 @@ fn matters(agreement: &Agreement, run: &Run) -> bool {
         && run.scenario.expect.visible.is_none()
 }
 
-/// What the application measured lies outside what the scenario expects: then it did not come to what it is for.
+/// Measurements of the application outside the scenario's range: then the recording does not show
+/// what it is for.
 pub(super) fn out_of_range(run: &Run) -> Vec<String> {
     let expect = &run.scenario.expect;
     let median = |kind| super::clocked::Spread::of(run.clocked.kind(kind).iter().copied());
@@ -291,7 +294,8 @@ fn summary(judged: &[Judged]) -> String {
     )
 }
 
-/// Causes that no scenario is for. They may be in a bill, and nothing here says whether rightly.
+/// Causes that no scenario covers. They may be in a bill, and nothing here says whether that is
+/// right.
 fn not_judged() -> anyhow::Result<String> {
     let expected: BTreeSet<String> = recordings(&[])?
         .into_iter()

@@ -204,8 +204,8 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Whether the form at this place, counted from 0, belongs to it. Neighbours fall into different parts, so that the
-    /// parts take about the same time.
+    /// Whether the form at this index, from 0, belongs to it. Neighbours fall into different parts,
+    /// so that the parts take about the same time.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the laboratory needs Linux"))]
     pub(crate) const fn has(self, place: usize) -> bool {
         place % self.of == self.n - 1

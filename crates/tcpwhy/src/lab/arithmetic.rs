@@ -1,19 +1,19 @@
-//! What does arithmetic predict of a transfer? Its size through the link, a round trip, and where a window is used up, a
-//! round trip for each flight: speed <= window / RTT.
+//! What does arithmetic predict for a transfer? Its size through the link, a round trip, and while
+//! the window is the limit, a round trip for each flight: speed <= window / RTT.
 
 use tcpwhy_lab::ElementSpec;
 use tcpwhy_lab::scenario::{Scenario, Transfer};
 use tcpwhy_report::quantity::{bytes, counted, rate, time};
 use tcpwhy_wire::Duration;
 
-/// What the sums come to, and how.
+/// The predicted time, and how it was computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Predicted {
     pub(super) elapsed: Duration,
     said: String,
 }
 
-/// The path and the sender, as far as the sums need them.
+/// The parameters of path and sender for the prediction.
 #[derive(Clone, Copy, Debug)]
 struct Sums {
     bits_per_s: Option<u64>,
@@ -21,7 +21,7 @@ struct Sums {
     mtu_bytes: u64,
     mss_bytes: u64,
     initcwnd: u64,
-    /// No flight is larger.
+    /// Limit of a flight.
     flight_max_bytes: u64,
 }
 
@@ -56,7 +56,7 @@ impl Sums {
         let (mut stops, mut is_limited) = (0, false);
         loop {
             let flight = cwnd.min(self.flight_max_bytes);
-            // The last flight, or one that lasts until its acknowledgements are back: nothing stops any more.
+            // The last flight, or one that lasts until its ACKs are back: no more stalls.
             if flight >= left || self.on_the_link(flight) >= self.rtt {
                 break;
             }
@@ -80,7 +80,7 @@ impl Sums {
         Predicted { elapsed, said }
     }
 
-    /// How long the link carries so many bytes, in full segments.
+    /// How long the link takes for this many bytes, in full segments.
     fn on_the_link(self, payload_bytes: u64) -> Duration {
         let Some(bits_per_s) = self.bits_per_s else { return Duration::ZERO };
         let wire_bytes = u128::from(payload_bytes) * u128::from(self.mtu_bytes) / u128::from(self.mss_bytes);
@@ -95,7 +95,8 @@ impl Predicted {
         format!("{}: {}", time(self.elapsed), self.said)
     }
 
-    /// By how much what was measured is more, per cent, with the connects where the sums have them.
+    /// By how many per cent the measured time is longer, including the connects if the prediction
+    /// does.
     pub(super) fn deviation(&self, measured: Duration, connect: Option<Duration>) -> String {
         let whole = measured + connect.unwrap_or_default();
         let per_cent = 100.0 * (whole.as_nanos() as f64 / self.elapsed.as_nanos().max(1) as f64 - 1.0);
@@ -108,7 +109,7 @@ impl Predicted {
 
 /// IPv4, TCP, time stamps.
 const HEADERS_BYTES: u64 = 52;
-/// The kernel's own since 2.6.39 (RFC 6928).
+/// The kernel's default since 2.6.39 (RFC 6928).
 const INITCWND: u32 = 10;
 
 #[cfg(test)]
@@ -141,7 +142,8 @@ mod tests {
         // 4 MiB in segments of 1448 + 52 B: 34.8 ms, and 4 ms.
         let (ms, said) = predicted("bytes = '4m', open = true", path, Some(3_000_000));
         assert_eq!((ms, said.as_str()), (38, "38.8 ms: 1 flight of 4.00 ms, 34.8 ms at 1.00 Gbit/s"));
-        // 10 to 320 segments stop (4 ms of the link are 333); 3,282,064 B are left.
+        // Flights of 10 to 320 segments wait for ACKs (4 ms of the link are 333); 3,282,064 B are
+        // left.
         assert_eq!(predicted("bytes = '4m'", path, None).0, 6 * 4 + 4 + 27);
         assert_eq!(predicted("bytes = '4m', connects = true", path, None).0, 4 + 6 * 4 + 4 + 27);
         assert_eq!(predicted("bytes = '4m', open = true, flight = '128k'", path, None).0, 31 * 4 + 4 + 1);

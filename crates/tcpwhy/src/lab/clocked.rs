@@ -1,4 +1,4 @@
-//! What did the application feel, by its own clock?
+//! What did the application measure with its own clock?
 
 use tcpwhy_core::report::Kind;
 use tcpwhy_lab::scenario::{Expect, Span};
@@ -7,7 +7,7 @@ use tcpwhy_wire::Duration;
 
 use super::form::Run;
 
-/// Everything that the client waited for in one run, each list in order of time.
+/// All waits of the client in one run, each list in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Clocked {
     pub(super) setups: Vec<Duration>,
@@ -56,7 +56,7 @@ impl Headline {
         Self { kind, slowest: kind == Kind::Exchange && expect.slowest.is_some() }
     }
 
-    /// What is expected of it.
+    /// The expected value.
     pub(super) fn expected(self, expect: &Expect) -> Option<Span> {
         let stated = match self.kind {
             Kind::Setup => expect.setup,
@@ -67,7 +67,7 @@ impl Headline {
         stated.filter(|span| !span.is_anything())
     }
 
-    /// Whether `--set` has made something else of a scenario than what it states a figure for.
+    /// Whether `--set` has changed a scenario so that its stated figures no longer apply.
     pub(super) fn is_unstated(expect: &Expect) -> bool {
         [expect.exchange, expect.slowest, expect.one_way, expect.setup]
             .iter()
@@ -80,7 +80,7 @@ impl Headline {
         Some(if self.slowest { spread.max } else { spread.median })
     }
 
-    /// The median connect of several runs, where a transfer's sums have it.
+    /// The median connect of several runs, if the prediction for the transfer includes it.
     pub(super) fn connect(runs: &[Run]) -> Option<Duration> {
         let connects = runs.first()?.scenario.transfer?.connects;
         let setups = runs.iter().flat_map(|run| run.clocked.setups.iter().copied());

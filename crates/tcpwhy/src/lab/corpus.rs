@@ -1,7 +1,9 @@
-//! `tcpwhy lab corpus DIR`: recordings small enough for the repository, which the tests judge without root.
+//! `tcpwhy lab corpus DIR`: which recordings are small enough for the repository, so that the tests
+//! can judge them without root?
 //!
-//! A folder for each form: both captures, compressed, and truth.json without what only an investigation needs (the calls one
-//! by one, the kernel's samples, the path's row for each packet). The scenario's definition in truth.json is the recipe.
+//! Each form has a directory: both captures, compressed, and truth.json without what only an
+//! investigation needs (the single calls, the kernel's samples, the path's row for each packet).
+//! The scenario's definition in truth.json is the recipe.
 
 use std::fs;
 use std::io::Read as _;
@@ -20,11 +22,11 @@ use crate::confine::confine_to;
 use crate::output::{complain, print};
 use crate::{ANALYSED, GATE_CLOSED};
 
-/// What was disturbed or did not come to what its scenario is for is recorded again, and left out in the end.
+/// A disturbed recording, or one outside its scenario's range, is made again, and finally left out.
 const TRIES: u32 = 8;
-/// Of a truth that is small, the largest has some 100 KB.
+/// The largest of the small truths has about 100 KB.
 const TRUTH_MAX: u64 = 16 << 20;
-/// And a capture.
+/// The same for a capture.
 const CAPTURE_MAX: u64 = 256 << 20;
 /// The slow end of the scale: written once, read often.
 const ZSTD_LEVEL: i32 = 19;
@@ -71,8 +73,9 @@ pub(super) fn run(args: &CorpusArgs) -> anyhow::Result<u8> {
     Ok(if left_out == 0 { ANALYSED } else { GATE_CLOSED })
 }
 
-/// What an earlier run left is read by a process of its own, which may read that and nothing else, and tells what is to be
-/// kept of the truth. Nothing, where the recording is not there or not good enough.
+/// An earlier run's recording is read by a separate process, which may read that and nothing else,
+/// and returns the part of the truth to keep. `None` if the recording is missing or not good
+/// enough.
 fn judged_apart(args: &CorpusArgs, name: &str) -> anyhow::Result<Option<Vec<u8>>> {
     let Some(from) = &args.from else { return Ok(None) };
     let mut child = Command::new("/proc/self/exe")
@@ -92,11 +95,11 @@ fn judged_apart(args: &CorpusArgs, name: &str) -> anyhow::Result<Option<Vec<u8>>
     Ok(child.wait()?.success().then_some(truth))
 }
 
-/// That process.
+/// The code of that process.
 fn judge_only(args: &CorpusArgs, from: &Path) -> anyhow::Result<u8> {
     let recordings = recordings(&args.names)?;
     confine_to(from, None)?;
-    // A scenario's name stands for all of its forms too.
+    // A scenario's name also stands for all of its forms.
     for (name, scenario) in recordings.into_iter().filter(|(name, _)| args.names.contains(name)) {
         let run = Run::read_back(scenario, &from.join(&name))?;
         if !held_still(&run) {
@@ -107,13 +110,13 @@ fn judge_only(args: &CorpusArgs, from: &Path) -> anyhow::Result<u8> {
     Ok(ANALYSED)
 }
 
-/// Writes what a run left in its directory into the corpus, small; gives the bytes.
+/// Writes a run's files into the corpus, reduced; returns the number of bytes.
 pub(super) fn write(run: &Run, dir: &Path) -> anyhow::Result<u64> {
     let capture = |end: &str| fs::read(run.dir.join(format!("{end}.pcapng")));
     save(dir, [capture("client")?, capture("server")?], text(run.truth.clone())?.as_bytes())
 }
 
-/// The truth as the corpus has it.
+/// The truth in the form of the corpus.
 fn text(truth: Truth) -> anyhow::Result<String> {
     let mut text = serde_json::to_string_pretty(&small(truth))?;
     text.push('\n');
@@ -129,7 +132,7 @@ fn save(dir: &Path, captures: [Vec<u8>; 2], truth: &[u8]) -> anyhow::Result<u64>
             .write_whole(name, content)
             .with_context(|| format!("cannot write {}", folder.join(name).display()))
     };
-    // Written last: where it is, the recording is whole.
+    // Written last: if it exists, the recording is complete.
     folder.remove("truth.json")?;
     for (end, capture) in ["client", "server"].into_iter().zip(captures) {
         save(&format!("{end}.pcapng.zst"), &zstd::bulk::compress(&capture, ZSTD_LEVEL)?)?;

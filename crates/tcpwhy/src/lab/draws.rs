@@ -1,5 +1,6 @@
-//! `tcpwhy lab draws`: are the bills right where nobody chose the path? Transfers over paths drawn at random from a seed,
-//! billed from both ends and judged by what the path, the kernels and the applications say.
+//! `tcpwhy lab draws`: are the bills right for paths that nobody chose? Transfers over paths drawn
+//! at random from a seed are billed from both ends and compared with the records of the path, the
+//! kernels and the applications.
 
 use std::fmt::Write as _;
 
@@ -16,9 +17,9 @@ use crate::ANALYSED;
 use crate::confine::confine_to;
 use crate::output::print;
 
-/// What a draw's bytes may take, by a rough estimate.
+/// How long a draw's bytes may take, by a rough estimate.
 const SECONDS_MAX: f64 = 2.5;
-/// A draw with more of its time wrong than this gets a line.
+/// A draw with a larger share of its time wrong gets a line.
 const WORTH_NAMING: f64 = 0.02;
 
 pub(super) fn run(args: &DrawsArgs) -> anyhow::Result<u8> {
@@ -52,7 +53,8 @@ pub(super) fn run(args: &DrawsArgs) -> anyhow::Result<u8> {
     Ok(ANALYSED)
 }
 
-/// A line for each exchange that is wrong at one of the ends, and with `bills` what it came to and what it was billed.
+/// A line for each exchange that is wrong at one of the ends; with `bills`, also its truth and its
+/// bill.
 fn judge(run: &Run, scores: &mut [Score; 2], bills_too: bool) -> String {
     let mut out = String::new();
     let (Some(path), [connection]) = (&run.truth.path, &run.truth.connections[..]) else { return out };
@@ -66,7 +68,7 @@ fn judge(run: &Run, scores: &mut [Score; 2], bills_too: bool) -> String {
             .collect();
         if bills.len() != connection.exchanges.len() {
             let (said, made) = (bills.len(), connection.exchanges.len());
-            // A String takes any text.
+            // Writing to a String never fails.
             let _ = writeln!(out, "{} {end}: {said} exchanges billed, {made} made", run.scenario.name);
             continue;
         }
@@ -92,7 +94,7 @@ fn judge(run: &Run, scores: &mut [Score; 2], bills_too: bool) -> String {
     out
 }
 
-/// The scenario with this number, as a file would have it.
+/// The scenario with this number, in the form of a file.
 fn draw(seed: u64, n: u64) -> String {
     let mut luck = Luck(Stream::new(seed, &format!("draw {n}")));
     let rtt_ms = luck.between(0.1, 200.0);
@@ -106,7 +108,8 @@ fn draw(seed: u64, n: u64) -> String {
     let think_ms = if luck.one_in(3) { luck.between(1.0, 60.0) } else { 0.0 };
     let (times, idle) = (luck.of(&[1, 1, 2, 3]), luck.one_in(2));
     let wanted = luck.between(1.0, 20e6);
-    // A window, the link and the losses (1.2 segments a round trip by the root of the losses) allow so much.
+    // The speed that a window, the link and the losses allow (1.2 segments per round trip, divided
+    // by the root of the loss rate).
     let rtt = rtt_ms / 1e3;
     let windows = buffer.map_or(f64::MAX, |buffer| buffer / rtt);
     let losses = if loss > 0.0 { 1.2 * 1448.0 / rtt / loss.sqrt() } else { f64::MAX };
@@ -148,7 +151,7 @@ fn draw(seed: u64, n: u64) -> String {
     )
 }
 
-/// Numbers at random, the same ones for the same seed.
+/// Random numbers, reproducible by seed.
 struct Luck(Stream);
 
 impl Luck {

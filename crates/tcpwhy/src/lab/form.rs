@@ -1,4 +1,4 @@
-//! How is one form of a scenario run? Recorded on the kernel, then billed from both ends.
+//! How is one form of a scenario run? It is recorded on the kernel, then billed from both ends.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -21,13 +21,13 @@ use super::still::{Lateness, Sent};
 use super::trace::Trace;
 use crate::output;
 
-/// A truth has no more bytes; the longest of the laboratory's have 10 million.
+/// Limit of a truth's bytes; the longest of the laboratory's have 10 million.
 const TRUTH_MAX: u64 = 128 << 20;
 
-/// How often the kernels' counters are read while something is recorded that is judged by them.
+/// How often the kernels' counters are read in recordings that are judged by them.
 pub(super) const WATCH_EVERY: StdDuration = StdDuration::from_millis(2);
 
-/// A scenario as it is, or fixed.
+/// A scenario, unchanged or with a fix.
 #[derive(Clone, Debug)]
 pub(super) struct Form {
     /// `split`, `split@rtt-26`
@@ -45,24 +45,24 @@ pub(super) struct Run {
     pub(super) clocked: Clocked,
     /// From the client's and the server's capture.
     pub(super) bills: [Report; 2],
-    /// What makes the run worth less: packets that a capture or the path lost.
+    /// Problems of the run: packets that a capture or the path lost.
     pub(super) warnings: Vec<String>,
     /// By how much the machine made the path late.
     pub(super) late: Duration,
-    /// What passed the client.
+    /// The traffic at the client.
     pub(super) trace: Trace,
-    /// Where it was kept.
+    /// Where its files are.
     pub(super) dir: PathBuf,
 }
 
 impl Form {
-    /// The forms that the arguments ask for: each scenario as it is, then fixed in each way.
+    /// The requested forms: each scenario unchanged, then with each of its fixes.
     pub(super) fn asked(args: &RunArgs) -> Result<Vec<Self>, String> {
         let overrides = overrides(args)?;
         let mut forms = Vec::new();
         for asked in &args.names {
             let stem = asked.split('@').next().unwrap_or_default();
-            // Complains with the names that exist.
+            // The error lists the names that exist.
             let entry = scenario::entry(stem).map_err(|error| error.to_string())?;
             let mut names = vec![asked.clone()];
             if args.every && !asked.contains('@') {
@@ -79,7 +79,7 @@ impl Form {
         Ok(forms)
     }
 
-    /// One form by its name, with what the arguments set.
+    /// One form by its name, with the overrides of the arguments.
     pub(super) fn of(name: &str, fix: Option<&str>, args: &RunArgs) -> anyhow::Result<Self> {
         let overrides = overrides(args).map_err(anyhow::Error::msg)?;
         let stem = name.split('@').next().unwrap_or_default();
@@ -88,7 +88,7 @@ impl Form {
         Ok(Self { name: name.to_owned(), fix, overrides })
     }
 
-    /// `split@rtt-26`, `split@rtt-26+nodelay`; of a file its own name, whatever folder it lies in.
+    /// `split@rtt-26`, `split@rtt-26+nodelay`; for a file its own name, without its directory.
     pub(super) fn full_name(&self) -> String {
         let name = Path::new(&self.name)
             .file_name()
@@ -177,7 +177,7 @@ impl Run {
         Ok(Self { scenario, truth, clocked, bills, warnings, late, trace, dir })
     }
 
-    /// Reads back what an earlier run left in `dir`.
+    /// Reads the files that an earlier run left in `dir`.
     pub(super) fn read_back(scenario: Scenario, dir: &Path) -> anyhow::Result<Self> {
         let file = dir.join("truth.json");
         let text = read_file(&file, TRUTH_MAX).with_context(|| format!("cannot read {}", file.display()))?;
@@ -187,7 +187,7 @@ impl Run {
     }
 }
 
-/// What others wrote into a truth that may be shown acts on nothing.
+/// Makes text from a stranger's truth safe to print.
 fn tame(truth: &mut Truth) {
     let of_connections = truth.connections.iter_mut().flat_map(|connection| {
         [&mut connection.client, &mut connection.server].into_iter().chain(&mut connection.setup.error)
@@ -199,18 +199,19 @@ fn tame(truth: &mut Truth) {
     }
 }
 
-/// Whether a recording is there that was finished: its truth is written last, and a part of one is none.
+/// Whether a complete recording is there: its truth is written last, and a partial one does not
+/// parse.
 pub(super) fn is_whole(dir: &Path) -> bool {
     let truth = read_file(&dir.join("truth.json"), TRUTH_MAX);
     truth.is_ok_and(|text| serde_json::from_slice::<Truth>(&text).is_ok())
 }
 
-/// Draws up the bill of a capture, every exchange listed.
+/// Draws up the bill of a capture, with every exchange listed.
 pub(super) fn bill(capture: &Path) -> anyhow::Result<Report> {
     read(capture, |_| {})
 }
 
-/// The bill, and what `host` sent.
+/// The bill, and the segments that `host` sent.
 fn bill_and_sent(
     capture: &Path,
     host: IpAddr,
@@ -242,10 +243,11 @@ fn read(capture: &Path, mut on_segment: impl FnMut(&Segment)) -> anyhow::Result<
     Ok(analysis.finish())
 }
 
-/// What is wrong with a recording itself, whatever is billed. What stands first weighs more; the default is nothing.
+/// Problems of a recording itself, independent of its bill. Earlier fields weigh more; the default
+/// is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Flaws {
-    /// Other programs disturbed it, or it did not come to what its scenario is for.
+    /// Other programs disturbed it, or it is outside its scenario's range.
     pub(super) is_off: bool,
     /// Exchanges in which the path was late.
     pub(super) late: usize,
@@ -253,9 +255,9 @@ pub(super) struct Flaws {
 
 /// Where recordings go.
 pub(super) enum Place {
-    /// Where somebody wants them.
+    /// To a directory that the user named.
     Kept(PathBuf),
-    /// Nowhere for long.
+    /// To a temporary directory.
     Scratch(Scratch),
 }
 
@@ -271,7 +273,7 @@ impl Place {
         Ok(Self::Scratch(Scratch::new()?))
     }
 
-    /// A run's files are not needed any more, unless somebody wants to keep them.
+    /// Removes a run's files, unless the user wants to keep them.
     pub(super) fn forget(&self, run: &Run) {
         self.done(&run.dir);
     }
@@ -285,7 +287,7 @@ impl Place {
         n.map_or_else(|| dir.clone(), |n| dir.join(format!("run-{n}")))
     }
 
-    /// Where it really is, for programs that are started there.
+    /// The real path, for programs that are started there.
     pub(super) fn real_dir(&self) -> anyhow::Result<PathBuf> {
         Ok(match self {
             Self::Kept(dir) => std::path::absolute(dir)?,
@@ -293,23 +295,23 @@ impl Place {
         })
     }
 
-    /// Whether a whole recording of this form is there.
+    /// Whether a complete recording of this form is there.
     pub(super) fn has(&self, form: &str) -> bool {
         is_whole(&self.dir(form, None))
     }
 
-    /// A recording has been read. One that lies elsewhere was given to us to read and is not ours to remove.
+    /// A recording has been read. One outside the scratch directory is not ours to remove.
     fn done(&self, dir: &Path) {
         if let Self::Scratch(scratch) = self
             && dir.starts_with(scratch.path())
         {
-            // The whole place is removed later.
+            // If this fails, the whole directory is removed later.
             let _ = std::fs::remove_dir_all(dir);
         }
     }
 
-    /// Records one scenario under a name. Where the recording itself is flawed, again, up to `tries` times; the least
-    /// flawed stands.
+    /// Records one scenario under a name. A flawed recording is repeated, up to `tries` times; the
+    /// least flawed is kept.
     pub(super) fn record(
         &self,
         scenario: &Scenario,
@@ -330,7 +332,7 @@ impl Place {
                 (best, least) = (Run { dir: dir.clone(), ..run }, found);
             }
         }
-        // It is there only if the last try was not the best.
+        // It exists only if the last try was not the best.
         let _ = std::fs::remove_dir_all(&again);
         Ok((best, tried))
     }

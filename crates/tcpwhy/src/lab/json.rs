@@ -1,4 +1,5 @@
-//! What does a program read about runs of the laboratory? The document `tcpwhy.lab/1`: integers in ns, as in reports.
+//! What does a program read about runs of the laboratory? The document `tcpwhy.lab/1`: integers in
+//! ns, as in reports.
 
 use serde::Serialize;
 use tcpwhy::judge::{End, judge};
@@ -30,7 +31,8 @@ struct JsonForm {
     reported: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     theory: Option<String>,
-    /// The number that the scenario is about: `exchange`, `slowest exchange`, `one-way message` or `connect`.
+    /// The number that the scenario is about: `exchange`, `slowest exchange`, `one-way message` or
+    /// `connect`.
     headline: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_ns: Option<JsonRange>,
@@ -172,7 +174,7 @@ pub(super) fn catalogue(entries: &[Entry]) -> anyhow::Result<String> {
         case: Option<&'a str>,
         variants: &'a [String],
         fixes: Vec<JsonFix>,
-        /// In the table of the reference cases.
+        /// Its rows in the table of the reference cases.
         rows: Vec<&'a str>,
     }
     let scenarios = entries.iter().map(|entry| Scenario {

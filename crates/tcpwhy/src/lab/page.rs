@@ -1,11 +1,13 @@
-//! How does the table get into a page that people write? Between two marks; rows that were not measured this time stay.
+//! How does the table get into a hand-written page? Between two markers; rows that were not
+//! measured this time stay.
 
-/// What stands before the table ...
+/// The marker before the table ...
 pub(super) const BEGIN: &str = "<!-- tcpwhy lab all: begin -->\n";
-/// ... and behind it.
+/// ... and the one after it.
 const END: &str = "<!-- tcpwhy lab all: end -->";
 
-/// The page with `measured` in place of the rows of the same labels, in the order of `labels`. Rows of other labels go.
+/// The page with `measured` in place of the rows with the same labels, in the order of `labels`.
+/// Rows with other labels are removed.
 pub(super) fn with_rows(page: &str, heading: &str, labels: &[&str], measured: &[String]) -> Option<String> {
     let (before, rest) = page.split_once(BEGIN)?;
     let (old, after) = rest.split_once(END)?;

@@ -1,4 +1,5 @@
-//! What does a run look like? Packets in a second, the receive window, or how long exchanges take, drawn in the terminal.
+//! What does a run look like? Packets per second, the receive window, or how long exchanges take,
+//! drawn in the terminal.
 
 use std::fmt::Write as _;
 
@@ -40,7 +41,7 @@ fn over_time(run: &Run, what: Picture, style: Style) -> String {
     out
 }
 
-/// One column for each value, the largest as high as there is room.
+/// One column for each value, scaled to the largest.
 fn columns(values: &[f64], written: impl Fn(f64) -> String, ascii: bool) -> String {
     let max = values.iter().copied().fold(0.0, f64::max);
     if max <= 0.0 {
@@ -49,7 +50,7 @@ fn columns(values: &[f64], written: impl Fn(f64) -> String, ascii: bool) -> Stri
     let mut out = String::new();
     for row in (0..ROWS).rev() {
         let label = if row == ROWS - 1 { written(max) } else { String::new() };
-        // A String takes any text.
+        // Writing to a String never fails.
         let _ = write!(out, "  {label:>LABEL$} ");
         let cells = values.iter().map(|value| {
             let eighths = (value / max * (ROWS * 8) as f64).round() as usize;
@@ -90,11 +91,11 @@ fn histogram(clocked: &[Duration], style: Style) -> String {
     out
 }
 
-/// Of the terminal, at most.
+/// Maximum width of the terminal used.
 const COLUMNS_MAX: usize = 80;
-/// Of the picture.
+/// Height of the picture.
 const ROWS: usize = 6;
-/// What stands left of it.
+/// Width of the label at its left.
 const LABEL: usize = 10;
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 

@@ -1,5 +1,5 @@
-//! Where do recordings go that nobody wants to keep? Into a private directory that is gone afterwards, also after Ctrl-C; what
-//! `kill -9` leaves of one is swept by the next run.
+//! Where do temporary recordings go? Into a private directory that is removed afterwards, also
+//! after Ctrl-C; directories left after `kill -9` are removed by the next run.
 
 use std::path::Path;
 use std::process;
@@ -10,10 +10,10 @@ use tcpwhy_lab::Private;
 
 const PREFIX: &str = "tcpwhy-lab-";
 
-/// Those of this process.
+/// The directories of this process.
 static ALL: Mutex<Vec<Arc<Private>>> = Mutex::new(Vec::new());
 
-/// A directory that lives as long as this.
+/// A directory that exists as long as this value.
 #[derive(Debug)]
 pub(super) struct Scratch(Arc<Private>);
 
@@ -39,15 +39,16 @@ impl Drop for Scratch {
 }
 
 fn all<T>(work: impl FnOnce(&mut Vec<Arc<Private>>) -> T) -> T {
-    // Nobody panics while holding it.
+    // No thread panics while holding it.
     work(&mut ALL.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Everything else of the laboratory ends with the process; the directories have to be removed before.
+/// Everything else of the laboratory ends with the process; the directories have to be removed
+/// before.
 fn on_interrupt() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Where no handler can be set, the next run sweeps.
+        // If no handler can be set, the next run removes them.
         let _ = ctrlc::set_handler(|| {
             all(|all| all.iter().for_each(|one| one.remove()));
             process::exit(INTERRUPTED);
@@ -55,5 +56,5 @@ fn on_interrupt() {
     });
 }
 
-/// What shells report for a program that Ctrl-C ended.
+/// The status that shells report for a program ended by Ctrl-C.
 const INTERRUPTED: i32 = 130;

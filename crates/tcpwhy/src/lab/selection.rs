@@ -1,13 +1,14 @@
-//! Which rows of the table are asked for? `all`, or one case: `case-a` to `case-e`.
+//! Which rows of the table are requested? `all`, or one case: `case-a` to `case-e`.
 
 use tcpwhy_lab::scenario::{self, Row};
 
-/// Whether a name on the command line asks for (a part of) the table.
+/// Whether a name on the command line means the table or a part of it.
 pub(super) fn is_of_the_table(name: &str) -> bool {
     name == "all" || letter(name).is_some()
 }
 
-/// The rows in their order; with `every`, the scenarios that are not of the reference cases after them.
+/// The rows in order; with `every`, followed by the scenarios that are not among the reference
+/// cases.
 pub(super) fn rows(names: &[String], every: bool) -> anyhow::Result<Vec<Row>> {
     let catalogue = scenario::catalogue()?;
     let mut rows: Vec<Row> = catalogue.iter().flat_map(|entry| entry.rows.clone()).collect();
@@ -29,7 +30,7 @@ fn letter(name: &str) -> Option<char> {
     letters.next().is_none().then(|| letter.to_ascii_uppercase())
 }
 
-/// `B12 one write` stands at (B, 12).
+/// `B12 one write` sorts as (B, 12).
 fn place(label: &str) -> (char, u32) {
     let mut letters = label.chars();
     let case = letters.next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! `tcpwhy lab shell`: how does any program fare on such a path? It runs at the near end; the other end is at a fixed address
-//! and name, with whatever server was asked for.
+//! `tcpwhy lab shell`: how does any program perform on such a path? It runs at the near end; the
+//! far end is at a fixed address and name, with the requested server, if any.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -15,9 +15,9 @@ use super::tap::Tap;
 use crate::output::{self, print};
 use crate::{NOT_ANALYSED, WRONG_USAGE};
 
-/// How long a server may take until it listens.
+/// How long a server may take to listen.
 const LISTENS_WITHIN: Duration = Duration::from_secs(30);
-/// How long after the program's end connections may go on ending themselves.
+/// How long after the program's end connections may take to close.
 pub(super) const SETTLE: Duration = Duration::from_millis(300);
 
 pub(super) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
@@ -29,7 +29,7 @@ pub(super) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
         }
     };
     tcpwhy_lab::enter_user_namespace()?;
-    // The handler for Ctrl-C is not ours here: it ends the program, whose end ends this.
+    // There is no Ctrl-C handler here: Ctrl-C ends the program, and its end ends this.
     let pair = Pair::build(&options)?;
     let captures = match &args.keep {
         Some(dir) => Some(start_captures(&pair, dir)?),
@@ -49,7 +49,7 @@ pub(super) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
         finish_captures(captures, args)?;
     }
     if let Some(far) = &mut far {
-        // Whatever it has started ends with the host.
+        // Its child processes end with the host.
         let _ = far.kill();
         let _ = far.wait();
     }
@@ -132,7 +132,7 @@ pub(super) fn start_far(host: &Host, text: &str, dir: Option<&Path>) -> anyhow::
         if !host.listening()?.is_empty() {
             return Ok(child);
         }
-        // A server that goes into the background ends its first process and listens all the same.
+        // A server that goes into the background ends its first process, and keeps listening.
         let ended = child.try_wait()?;
         if let Some(status) = ended.filter(|status| !status.success()) {
             bail!("the command at the far end failed before it listened ({status}): {text}");
@@ -170,7 +170,7 @@ fn finish_captures(captures: [Tap; 2], args: &ShellArgs) -> anyhow::Result<()> {
     print(&format!("tcpwhy read {near}    (or {far}, captured at the far end)\n"))
 }
 
-/// The program's own exit code; as a shell reports it where a signal ended it.
+/// The program's own exit code; if a signal ended it, the code that a shell reports.
 fn code(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {

@@ -1,5 +1,5 @@
-//! What does somebody see who recreates one scenario? What it shows and what was reported; what the application measured and
-//! the bill from each end; then the same fixed, and the gain.
+//! What does `tcpwhy lab SCENARIO` show? The scenario and what was reported; what the application
+//! measured and the bill from each end; then the same with a fix, and the gain.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ use crate::cli::terminal_width;
 use crate::output::{self, print};
 use crate::{ANALYSED, WRONG_USAGE};
 
-/// Every scenario, a line each.
+/// Lists every scenario.
 pub(super) fn list(args: &RunArgs) -> anyhow::Result<u8> {
     let catalogue = scenario::catalogue()?;
     if args.json {
@@ -34,7 +34,7 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<u8> {
         let name = text::strong(&format!("{:widest$}", entry.name), style);
         for (i, line) in text::wrapped(&entry.shows, room).iter().enumerate() {
             let front = if i == 0 { name.clone() } else { " ".repeat(widest) };
-            // A String takes any text.
+            // Writing to a String never fails.
             let _ = writeln!(out, "{front}  {line}");
         }
         let mut more = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<u8> {
     Ok(ANALYSED)
 }
 
-/// Runs what was asked for, a scenario after the other.
+/// Runs the requested scenarios, one after the other.
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let forms = match Form::asked(args) {
         Ok(forms) => forms,
@@ -140,10 +140,10 @@ fn heading(form: &Form, scenario: &Scenario, style: Style) -> String {
     out
 }
 
-/// What came of one form.
+/// The result of one form.
 fn told(form: &Form, headline: Headline, unfixed: Option<Duration>, runs: &[Run], style: Style) -> String {
     let mut out = String::new();
-    // Of several runs, the one in the middle is shown.
+    // Of several runs, the median one is shown.
     let mut order: Vec<&Run> = runs.iter().collect();
     order.sort_by_key(|run| headline.measured(&run.clocked));
     let Some(run) = order.get(order.len() / 2) else { return out };

@@ -1,10 +1,10 @@
-//! Did the machine hold still? Other programs can make the path late; then a recording is not what its path says, and the end
-//! that cannot see the lateness cannot bill it.
+//! Was the machine idle enough? Other programs can make the path late; then a recording does not
+//! match its path, and the end that cannot see the lateness cannot bill it.
 
 use tcpwhy_lab::truth::{TruePath, Truth};
 use tcpwhy_wire::{Duration, Instant, Segment};
 
-/// A segment as the capture at its sender has it.
+/// A segment in the capture at its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sent {
     at: Instant,
@@ -18,10 +18,10 @@ impl Sent {
     }
 }
 
-/// By how much the path was late, packet by packet: from the sending kernel to the link, and from when a packet was due to
-/// when the receiving kernel had it.
+/// By how much the path was late, packet by packet: from the sending kernel to the link, and from a
+/// packet's due time to its arrival in the receiving kernel.
 pub(super) struct Lateness {
-    /// When a packet left, and how late it was, ns; of both directions.
+    /// When a packet left, and how late it was, in nanoseconds; for both directions.
     directions: [Vec<(i64, i64)>; 2],
 }
 
@@ -40,7 +40,7 @@ impl Lateness {
         self.within(i64::MIN, i64::MAX)
     }
 
-    /// The worst of both directions together, of packets that left in this time.
+    /// The sum of the worst of both directions, for packets that left in this time.
     fn within(&self, start_ns: i64, end_ns: i64) -> Duration {
         let worst = |packets: &Vec<(i64, i64)>| {
             let within = packets.iter().filter(|(at_ns, _)| (start_ns..=end_ns).contains(at_ns));
@@ -49,10 +49,10 @@ impl Lateness {
         Duration::from_nanos(self.directions.iter().map(worst).sum())
     }
 
-    /// Writes into the truth what the end that cannot see it must be forgiven.
+    /// Notes in the truth which lateness the end that cannot see it is excused for.
     pub(super) fn note_in(&self, truth: &mut Truth) {
         if self.directions.iter().all(Vec::is_empty) {
-            // The corpus keeps what was noted, and not the packets.
+            // The corpus keeps these notes, but not the packets.
             return;
         }
         for connection in &mut truth.connections {
@@ -107,14 +107,15 @@ impl Direction {
         Self { rows }
     }
 
-    /// When each packet left, and how late it was: until the link had read it, and from when it was due to its delivery.
+    /// When each packet left, and how late it was: the time until the link had read it, plus the
+    /// time from its due time to its delivery.
     fn late(&self, sent: &[Sent]) -> Vec<(i64, i64)> {
         let delivered = |row: &Row| row.delivered_ns.map_or(0, |at_ns| at_ns - row.due_ns);
         let mut late: Vec<(i64, i64)> =
             self.rows.iter().map(|row| (row.entered_ns, delivered(row))).collect();
         let mut next = 0;
         for packet in sent {
-            // Parts of a super-segment beyond its first have no packet of their own in the capture.
+            // Parts of a super-segment after the first have no packet of their own in the capture.
             let rows = self.rows.iter().enumerate().skip(next).take(PARTS_MAX);
             let same = |row: &Row| (row.seq, row.ack) == (i64::from(packet.seq), i64::from(packet.ack));
             if let Some((at, row)) = rows.into_iter().find(|(_, row)| same(row)) {
@@ -127,5 +128,5 @@ impl Direction {
     }
 }
 
-/// A super-segment of 64 KiB has 45 parts of 1460 bytes; with a small MTU more.
+/// A super-segment of 64 KiB has 45 parts of 1460 bytes; more with a small MTU.
 const PARTS_MAX: usize = 256;

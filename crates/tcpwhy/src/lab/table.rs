@@ -1,4 +1,5 @@
-//! `tcpwhy lab all`: every reference case on one page. What theory and the report say, what it takes here, and after the fix.
+//! `tcpwhy lab all`: what do all reference cases take? Theory and report, the time here, and the
+//! time after the fix, on one page.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,7 +25,7 @@ use super::show::{over_runs, range, style};
 use crate::output::{print, without_numbers};
 use crate::{ANALYSED, WRONG_USAGE, output};
 
-/// A row of the table: a form, and what it takes after each fix that has no row of its own.
+/// A row of the table: a form, and its time after each fix that has no row of its own.
 struct Row {
     label: String,
     scenario: Scenario,
@@ -36,7 +37,7 @@ struct Row {
     warnings: Vec<String>,
 }
 
-/// What other programs on the machine disturbed is measured again.
+/// Measurements disturbed by other programs are repeated.
 const TRIES: u32 = 4;
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
@@ -78,7 +79,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
         } else if !args.json {
             print(&row.plain(args))?;
         }
-        // At once: what was measured stays if this ends before its last row.
+        // Written at once: rows measured so far are kept if this ends early.
         if let Some(file) = &args.write {
             put(file, &row)?;
         }
@@ -91,7 +92,7 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     Ok(ANALYSED)
 }
 
-/// What stands below the rows: those that were not as expected, by how much.
+/// The text below the rows: which of them were not as expected, and by how much.
 fn ending(surprises: &[String], count: u64, judged: bool) -> String {
     match surprises {
         [] if judged => "Everything as expected.\n".to_owned(),
@@ -115,7 +116,7 @@ fn put(file: &Path, row: &Row) -> anyhow::Result<()> {
     std::fs::write(file, written).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// What was measured: a fix can have a row of its own and stand behind the row of what it fixes.
+/// Earlier measurements: a fix can have a row of its own, after the row of what it fixes.
 struct Measurements<'a> {
     args: &'a RunArgs,
     place: &'a Place,
@@ -123,7 +124,7 @@ struct Measurements<'a> {
 }
 
 impl Measurements<'_> {
-    /// Runs a form, again where other programs disturbed it; never because of what it came to.
+    /// Runs a form, again if other programs disturbed it; never because of its result.
     fn of(&mut self, name: &str, fix: Option<&str>) -> anyhow::Result<(Form, Rc<Vec<Run>>)> {
         let form = Form::of(name, fix, self.args)?;
         if let Some(runs) = self.known.get(&form.full_name()) {
@@ -170,7 +171,7 @@ impl Row {
         })
     }
 
-    /// What it took and how far that is from what was expected, where it is.
+    /// The time it took and how far that is from the expected range, if it is outside.
     fn surprise(&self) -> Option<String> {
         let expected = self.headline.expected(&self.scenario.expect)?;
         let Some(Spread { median, .. }) = self.measured else {
@@ -260,7 +261,7 @@ impl Row {
     }
 }
 
-/// By how much a time is outside of what was expected.
+/// By how much a time is outside the expected range.
 fn beyond(expected: Span, measured: Duration) -> Option<String> {
     let said = |by: Duration, than: &str| format!("{} {than} than expected ({})", time(by), range(expected));
     if measured > expected.max {
@@ -272,13 +273,14 @@ fn beyond(expected: Span, measured: Duration) -> Option<String> {
     }
 }
 
-/// The load of the last minute and the processors, where it is more than the laboratory makes by itself: figures are worth less then.
+/// The load of the last minute and the number of processors, if the load is more than the
+/// laboratory's own: then the figures are less reliable.
 fn load() -> Option<(f64, u64)> {
     let processors = std::thread::available_parallelism().ok()?.get() as u64;
     too_much(&std::fs::read_to_string("/proc/loadavg").ok()?, processors)
 }
 
-/// The same of what the kernel says (proc_loadavg(5)).
+/// The same from the kernel's text (proc_loadavg(5)).
 fn too_much(loadavg: &str, processors: u64) -> Option<(f64, u64)> {
     let load: f64 = loadavg.split(' ').next()?.parse().ok()?;
     (load > 1.5 * processors as f64).then_some((load, processors))

@@ -1,4 +1,4 @@
-//! How is a host of the laboratory captured at? With a socket that is opened inside its namespace.
+//! How is a host of the laboratory captured? With a socket that is opened inside its namespace.
 
 use anyhow::{Context as _, anyhow};
 use tcpwhy_host::capture::{Capture, Filter, Options};
@@ -8,7 +8,7 @@ use tcpwhy_lab::{Folder, Host};
 pub(super) struct Tap(Capture);
 
 impl Tap {
-    /// Captures what TCP does at `host`, on one port or on all, into a file.
+    /// Captures TCP at `host`, on one port or on all, into a file.
     pub(super) fn start(
         host: &Host,
         folder: &Folder,
@@ -30,7 +30,7 @@ impl Tap {
         Ok(Self(started.map_err(|_| anyhow!("the capture's thread ended early"))??))
     }
 
-    /// Ends it; gives the number of packets that are missing.
+    /// Ends the capture; returns how many packets are missing.
     pub(super) fn stop(self) -> anyhow::Result<u64> {
         let stats = self.0.stop()?;
         Ok(stats.dropped + stats.unread)

@@ -1,4 +1,5 @@
-//! What passes the client in a run: when does data arrive, and what window does the client advertise?
+//! What passes the client's capture in a run: when does data arrive, and what window does the
+//! client advertise?
 
 use std::net::IpAddr;
 
@@ -7,11 +8,11 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 /// Gathered from the capture at the client, in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Trace {
-    /// Data from the server: when it came, and in how many packets of the path.
+    /// Data from the server: when it arrived, and in how many packets of the path.
     arrivals: Vec<(Instant, u64)>,
     /// Windows of the client, bytes.
     windows: Vec<(Instant, u64)>,
-    /// Of the client's connection that is open now.
+    /// Window scale of the client's current connection.
     scale: u8,
 }
 
@@ -29,14 +30,15 @@ impl Trace {
         }
     }
 
-    /// The window that all but a tenth of the acknowledgements stay within: a few go beyond what the sender gets to use.
+    /// The window that 90 % of the ACKs stay within: the few beyond it are not available to the
+    /// sender in time.
     pub(super) fn window_bytes(&self) -> Option<u64> {
         let mut windows: Vec<u64> = self.windows.iter().map(|(_, bytes)| *bytes).collect();
         windows.sort_unstable();
         windows.get(windows.len() * 9 / 10).copied()
     }
 
-    /// Packets in a second, in each of `n` parts of the time from `start` to `end`.
+    /// Packets per second, in each of `n` parts of the time from `start` to `end`.
     pub(super) fn packets_per_s(&self, start: Instant, end: Instant, n: usize) -> Vec<f64> {
         let mut columns = vec![0.0; n];
         let width = (end - start).as_nanos() as f64 / n as f64 / 1e9;
@@ -64,12 +66,12 @@ impl Trace {
     }
 }
 
-/// In which part of the time something happened.
+/// The part of the time in which something happened.
 fn column(at: Instant, start: Instant, end: Instant, n: usize) -> Option<usize> {
     let (since, whole) = ((at - start).as_nanos(), (end - start).as_nanos().max(1));
     let column = usize::try_from(i128::from(since) * n as i128 / i128::from(whole)).ok()?;
     (column <= n).then(|| column.min(n - 1))
 }
 
-/// Of an Ethernet path with time stamps.
+/// For an Ethernet path with time stamps.
 const MSS_BYTES: u32 = 1448;

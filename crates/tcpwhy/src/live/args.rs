@@ -1,4 +1,4 @@
-//! What can be asked of what passes now, by the command line?
+//! What can be asked about live traffic, on the command line?
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -77,7 +77,7 @@ pub(crate) struct LiveArgs {
     pub(crate) color: Color,
 }
 
-/// The ring in the kernel.
+/// Size of the kernel's ring.
 fn ring(text: &str) -> Result<usize, String> {
     size(text).and_then(|size| {
         if (RING_LEAST..=RING_MOST).contains(&size) {

@@ -1,5 +1,5 @@
-//! Whose are the sockets that findings are about, and what have they set? Asked of a process of its own, which keeps the rights for that and
-//! sees nothing of a packet but addresses.
+//! Which sockets are findings about, who owns them, and which options are set? A separate process
+//! answers, which keeps the rights for that and sees only addresses from packets.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::IpAddr;
@@ -14,17 +14,17 @@ use tcpwhy_view::{Answer, Socket};
 
 use super::owned::Whose;
 
-/// Not asked more often: it walks all sockets and, for owners, all descriptors.
+/// Not asked more often: each answer walks all sockets and, for owners, all descriptors.
 const EVERY: Duration = Duration::from_secs(2);
 /// Endpoints asked about, those of the most expensive findings.
 const ENDPOINTS_MAX: usize = 32;
-/// An answer is a line, and not longer.
+/// An answer is one line, at most this long.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// The process, and what it has said.
+/// The process, and its answers.
 pub(super) struct Facts {
     child: Child,
-    /// Until somebody listens.
+    /// Taken by `listen`.
     answers: Option<ChildStdout>,
     asks: Option<ChildStdin>,
     known: Arc<Mutex<Known>>,
@@ -33,13 +33,13 @@ pub(super) struct Facts {
     joins: bool,
 }
 
-/// What the process says in a line.
+/// One line from the process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Line {
-    /// What there is about the endpoints that were asked about.
+    /// The sockets of the endpoints that were asked about.
     Sockets(Vec<Socket>),
-    /// The ends of the processes whose packets are captured, where they have got more.
+    /// The ends of the processes whose packets are captured, whenever there are new ones.
     Ends { ends: Vec<(Option<IpAddr>, u16)> },
 }
 
@@ -51,8 +51,9 @@ struct Known {
 }
 
 impl Facts {
-    /// Starts it with the rights that this process still has, for what is captured in this network namespace; `None` where it cannot be. It follows the sockets of `whose`, and joins what
-    /// sockets say with what is found, where it is to.
+    /// Starts it with the rights that this process still has, for captures in this network
+    /// namespace; `None` if that fails. It follows the sockets of `whose`; if `joins` is set, it
+    /// answers about the sockets of findings.
     pub(super) fn start(namespace: &Namespace, whose: Option<&Whose>, joins: bool) -> Option<Self> {
         let this = std::env::current_exe().ok()?;
         let mut command = Command::new(this);
@@ -66,8 +67,9 @@ impl Facts {
         Some(Self { child, answers, asks, known: Arc::default(), asked: None, joins })
     }
 
-    /// Listens to it, on a thread of its own. A thread has the rights of the one that starts it: this process has to have given up its own
-    /// before. `on_ends` is told of ends of the processes that are followed.
+    /// Listens to it on a separate thread. A thread inherits the rights of its creator: this
+    /// process must have given up its own first. `on_ends` receives the ends of the processes that
+    /// are followed.
     pub(super) fn listen(
         &mut self,
         on_ends: impl Fn(Vec<(Option<IpAddr>, u16)>) + Send + 'static,
@@ -95,7 +97,7 @@ impl Facts {
         std::thread::Builder::new().name("tcpwhy-facts".to_owned()).spawn(listen).map(drop)
     }
 
-    /// Puts what is known to the answer, and asks what is to be known for the next one.
+    /// Adds what is known to the answer, and asks about the endpoints for the next one.
     pub(super) fn join(&mut self, answer: &mut Answer) {
         if !self.joins {
             return;
@@ -114,7 +116,7 @@ impl Facts {
         }
         known.is_due = true;
         self.asked = Some(now());
-        // A process that has ended knows nothing more; what it said stays.
+        // A process that has ended tells nothing new; its last answer stays.
         let asked = self.asks.as_mut().map(|asks| writeln!(asks, "{}", endpoints.join(" ")));
         if asked.is_some_and(|asked| asked.is_err()) {
             self.asks = None;
@@ -124,7 +126,7 @@ impl Facts {
 
 impl Drop for Facts {
     fn drop(&mut self) {
-        // It ends with its input.
+        // It ends when its input ends.
         self.asks = None;
         let _ = self.child.wait();
     }

@@ -1,4 +1,5 @@
-//! What did single connections do in the last seconds? Asked of a reader in its sandbox, as `tcpwhy read` answers.
+//! What did single connections do in the last seconds? A sandboxed reader answers, as `tcpwhy read`
+//! does.
 
 use std::io::Read as _;
 use std::net::SocketAddr;
@@ -13,19 +14,19 @@ use super::recent::Snapshot;
 use crate::document::{self, Document};
 use crate::feed::reader;
 
-/// More is not shown on a screen.
+/// A larger answer is not shown on a screen.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 /// Lines of a ladder that are kept, the last ones.
 const LINES_MAX: usize = 4_000;
 
-/// What a reader has found out.
+/// A reader's answer.
 pub(super) enum Seen {
     Connections(Vec<Connection>),
-    /// The packets of one, as text.
+    /// The packets of a connection, as text.
     Packets(Vec<String>),
 }
 
-/// The connections to a server.
+/// Asks for the connections to a server.
 pub(super) fn connections(snapshot: &Arc<Snapshot>, server: SocketAddr) -> Receiver<anyhow::Result<Seen>> {
     let words = ["read", "-", "--json", "--threads", "1", "--filter", &filter(server)].map(str::to_owned);
     ask(snapshot, words.to_vec(), |out| {
@@ -34,7 +35,7 @@ pub(super) fn connections(snapshot: &Arc<Snapshot>, server: SocketAddr) -> Recei
     })
 }
 
-/// The packets of one of them, by its number there.
+/// Asks for the packets of one of them, by its number there.
 pub(super) fn packets(
     snapshot: &Arc<Snapshot>,
     server: SocketAddr,
@@ -59,7 +60,7 @@ pub(super) fn packets(
     ask(snapshot, words.map(str::to_owned).to_vec(), |out| {
         let text = String::from_utf8_lossy(out);
         let lines: Vec<&str> = text.trim_end().lines().collect();
-        // The head says whose they are.
+        // The first lines name the connection.
         let kept = lines.len().saturating_sub(LINES_MAX);
         let head = lines.iter().take(3.min(kept));
         Ok(Seen::Packets(head.chain(&lines[kept..]).map(|line| (*line).to_owned()).collect()))
@@ -70,7 +71,7 @@ fn filter(server: SocketAddr) -> String {
     format!("host {} and port {}", server.ip(), server.port())
 }
 
-/// Asks on threads of its own.
+/// Asks on separate threads.
 fn ask(
     snapshot: &Arc<Snapshot>,
     words: Vec<String>,
@@ -80,10 +81,10 @@ fn ask(
     let snapshot = Arc::clone(snapshot);
     let work = move || {
         let asked = answer(&snapshot, &words).and_then(|out| tell(&out));
-        // Nobody waits where the screen is gone.
+        // The screen may be gone.
         let _ = sender.send(asked);
     };
-    // Where there is no thread, the receiver hears of the sender's end.
+    // If no thread can be started, the receiver sees that the sender is gone.
     let _ = std::thread::Builder::new().name("tcpwhy-look".to_owned()).spawn(work);
     receiver
 }
@@ -94,7 +95,7 @@ fn answer(snapshot: &Snapshot, words: &[String]) -> anyhow::Result<Vec<u8>> {
     let mut out = child.stdout.take().context("the reader has no output")?;
     let mut said = Vec::new();
     std::thread::scope(|scope| {
-        // It may have seen enough.
+        // The reader may stop before the end.
         scope.spawn(move || drop(snapshot.write(&mut input)));
         out.by_ref().take(ANSWER_BYTES_MAX).read_to_end(&mut said)
     })?;
@@ -103,7 +104,7 @@ fn answer(snapshot: &Snapshot, words: &[String]) -> anyhow::Result<Vec<u8>> {
     Ok(said)
 }
 
-/// A connection of the document, as the screen has it.
+/// A connection of the document, in the form of the screen.
 fn told(connection: document::Connection) -> Connection {
     let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
     Connection {

@@ -1,9 +1,10 @@
-//! `tcpwhy live`: where does the time of what passes now go?
+//! `tcpwhy live`: where does the time of current traffic go?
 //!
-//! This process opens the interface, gives up its rights, and hands on packets that it does not look into; another one reads them in the
-//! sandbox of `read`, of which it is the same code. So what is said at the end is what `read` says of the file. What the reader says on the
-//! way comes back as answers, which are told in lines, as JSON or on a screen. A third process keeps the rights to ask sockets, and has
-//! nothing to do with packets.
+//! This process opens the interface, gives up its rights, and passes on packets without looking
+//! into them; another one, which runs the same code as `read`, reads them in its sandbox. So the
+//! final answer is what `read` says of the file. The reader's interim answers come back and are
+//! shown in lines, as JSON or on a screen. A third process keeps the rights to query sockets, and
+//! has nothing to do with packets.
 
 mod args;
 #[cfg(target_os = "linux")]
@@ -68,7 +69,7 @@ mod linux {
     use crate::output::{complain, complain_in_lines, print};
     use crate::{NOT_ANALYSED, WRONG_USAGE};
 
-    /// How long to sleep between two looks at what may end it.
+    /// Pause between two checks for a reason to stop.
     const STEP: Duration = Duration::from_millis(20);
 
     pub(crate) fn run(args: &LiveArgs) -> anyhow::Result<u8> {
@@ -149,7 +150,7 @@ mod linux {
         Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(NOT_ANALYSED))
     }
 
-    /// What goes on until somebody ends it.
+    /// A running session, until the user ends it.
     pub(crate) struct Session<'a> {
         pub(crate) args: &'a LiveArgs,
         pub(crate) said: Receiver<Said>,
@@ -167,7 +168,7 @@ mod linux {
             is_over || self.stop.load(Ordering::Relaxed) || self.feed.has_ended()
         }
 
-        /// Adds to an answer what others know: the kernel of its ring, sockets of themselves.
+        /// Adds what others know: the kernel's count of drops in the ring, and sockets' own data.
         pub(crate) fn complete(&mut self, mut answer: Answer) -> Answer {
             answer.dropped = self.feed.counts().dropped();
             if let Some(facts) = &mut self.facts {
@@ -177,7 +178,8 @@ mod linux {
             answer
         }
 
-        /// Lines, for people or programs, until it ends. What the reader may already have said of its end is returned.
+        /// Prints lines, for people or programs, until the end. Returns what the reader may already
+        /// have said of its final answer.
         fn tell(&mut self) -> anyhow::Result<Vec<u8>> {
             let style = Style { color: self.args.color.is_on(), ..Style::default() };
             loop {
@@ -201,7 +203,8 @@ mod linux {
         Ok(if args.json { json_line(answer)? } else { lines(answer, style) })
     }
 
-    /// The whole answer, as the reader gives it, and behind it what sockets say of the findings.
+    /// Prints the whole answer, as the reader gives it, followed by what sockets say about the
+    /// findings.
     fn finish(
         args: &LiveArgs,
         rest: &[u8],
@@ -211,7 +214,7 @@ mod linux {
         let mut stdout = std::io::stdout().lock();
         stdout.write_all(rest)?;
         for said in said {
-            // Answers on the way that nobody has waited for are over.
+            // Interim answers that were not read in time are obsolete.
             if let Said::Rest(rest) = said {
                 stdout.write_all(&rest)?;
             }
@@ -241,7 +244,7 @@ mod linux {
         Ok(stdout.flush()?)
     }
 
-    /// The network namespace that is captured in.
+    /// The network namespace to capture in.
     fn namespace(args: &LiveArgs, pid: Option<&u32>) -> anyhow::Result<Namespace> {
         match (pid, &args.netns) {
             (Some(pid), _) => Namespace::of_process(*pid)
@@ -260,8 +263,8 @@ mod linux {
         std::iter::once(interface.to_owned()).chain(narrowed).collect::<Vec<_>>().join(", ")
     }
 
-    /// A file of captured packets: made anew, as recordings of the laboratory are, so that nobody else decides what is overwritten. Devices
-    /// and pipes are written to.
+    /// A file for captured packets: created anew, like the laboratory's recordings, so that nobody
+    /// else can decide what is overwritten. Devices and pipes are written to.
     pub(crate) fn made_anew(path: &Path) -> anyhow::Result<File> {
         let made = || {
             let there = path.symlink_metadata().map(|there| there.file_type());
@@ -276,7 +279,7 @@ mod linux {
         made().with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// What the reader is told.
+    /// The reader's command line.
     fn words(args: &LiveArgs, filter: &str) -> Vec<String> {
         let every = format!("{}ms", args.every.as_millis().max(1));
         let captured = args
@@ -301,7 +304,8 @@ mod linux {
         words
     }
 
-    /// What of a filter the kernel takes: a port, a host, or both. It lets more through than the rest says, never less.
+    /// The part of a filter that the kernel can apply: a port, a host, or both. It passes more than
+    /// the whole filter, never less.
     fn kernel(words: &[String]) -> Kernel {
         let words: Vec<&str> = words.iter().flat_map(|word| word.split_whitespace()).collect();
         let words = words.strip_prefix(&["tcp"]).unwrap_or(&words);

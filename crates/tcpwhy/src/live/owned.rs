@@ -1,5 +1,5 @@
-//! Which packets are those of a process, a container or a control group? Those of the ports it listens on and of the ends it is connected to,
-//! now and later.
+//! Which packets belong to a process, a container or a control group? Those of its listening ports
+//! and of its connections, now and later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,14 +21,14 @@ pub(crate) enum Whose {
 }
 
 impl Whose {
-    /// `None` where everybody's are.
+    /// `None` if all packets are meant.
     pub(super) fn of(args: &LiveArgs) -> Option<Self> {
         let container = || args.container.clone().map(Self::Container);
         let cgroup = || args.cgroup.as_ref().map(|name| Self::Cgroup(name.trim_matches('/').to_owned()));
         args.pid.map(Self::Pid).or_else(container).or_else(cgroup)
     }
 
-    /// The processes that it is now.
+    /// The current processes.
     pub(crate) fn pids(&self) -> Vec<u32> {
         if let Self::Pid(pid) = self {
             return std::path::Path::new(&format!("/proc/{pid}"))
@@ -45,7 +45,7 @@ impl Whose {
         owner::processes().into_iter().filter(is_it).collect()
     }
 
-    /// The same; an error where there is none.
+    /// The same; an error if there are none.
     pub(super) fn pids_at_start(&self) -> anyhow::Result<Vec<u32>> {
         let pids = self.pids();
         match self {
@@ -57,7 +57,7 @@ impl Whose {
     }
 }
 
-/// As one process of this program tells another.
+/// The form in which one process of this program tells another.
 impl fmt::Display for Whose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -86,19 +86,19 @@ fn groups(pid: u32) -> Vec<String> {
     text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).map(str::to_owned).collect()
 }
 
-/// Whether parts of the path that follow each other are those of the name.
+/// Whether consecutive parts of the path are those of the name.
 fn is_below(path: &str, name: &str) -> bool {
     let (parts, wanted): (Vec<&str>, Vec<&str>) = (path.split('/').collect(), name.split('/').collect());
     !name.is_empty() && parts.windows(wanted.len()).any(|window| window == wanted)
 }
 
-/// A socket that is in none of the kernel's answers for so many looks is none of TCP, or not connected yet.
+/// A socket missing from this many answers of the kernel is not TCP, or not connected yet.
 const LOOKS_MAX: u32 = 8;
 
 /// The ends of the sockets of these processes, kept up to date.
 pub(crate) struct Owned {
     diag: Diag,
-    /// Sockets that were looked up, by inode, and how often those were that nothing is known of.
+    /// Sockets already looked up, by inode, and how often unsuccessfully.
     known: BTreeMap<u32, u32>,
     ends: BTreeSet<End>,
 }
@@ -110,8 +110,8 @@ impl Owned {
         Ok(Self { diag, known: BTreeMap::new(), ends: BTreeSet::new() })
     }
 
-    /// Looks again: the ends that these processes have had so far, where there are more than the last time. The kernel's table is walked
-    /// only where they have sockets that it has not been asked about.
+    /// Looks again, and returns whether there are new ends. The kernel's table is walked only if
+    /// these processes have sockets that it has not been asked about.
     pub(crate) fn look(&mut self, pids: &[u32]) -> anyhow::Result<bool> {
         let mut held = BTreeSet::new();
         for pid in pids {

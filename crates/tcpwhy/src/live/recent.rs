@@ -1,15 +1,15 @@
-//! What has passed in the last seconds? Blocks of pcapng as they were written, which nobody here looks into: to be saved, or read by a reader
-//! in its sandbox.
+//! Which packets passed in the last seconds? pcapng blocks as they were written, not parsed here:
+//! to be saved, or read by a sandboxed reader.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// No more than so many bytes, however short the time.
+/// At most this many bytes, however short the time.
 const BYTES_MAX: usize = 64 << 20;
 
-/// The last packets of a capture; clones are the same.
+/// The last packets of a capture; clones share them.
 #[derive(Clone)]
 pub(crate) struct Recent(Arc<Mutex<Kept>>);
 
@@ -21,7 +21,7 @@ struct Kept {
     bytes: usize,
 }
 
-/// What had passed when it was asked for.
+/// The packets at the time of the request.
 pub(crate) struct Snapshot {
     head: Arc<[u8]>,
     blocks: Vec<Arc<[u8]>>,
@@ -30,17 +30,17 @@ pub(crate) struct Snapshot {
 }
 
 impl Recent {
-    /// Nothing has passed.
+    /// Starts empty.
     pub(crate) fn new(span: Duration) -> Self {
         Self(Arc::new(Mutex::new(Kept { span, head: Arc::default(), blocks: VecDeque::new(), bytes: 0 })))
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        // Nobody panics while holding it.
+        // No thread panics while holding it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes whole blocks; the first ones begin the file.
+    /// Adds whole blocks; the first ones are the head of the file.
     pub(crate) fn add(&self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
@@ -62,7 +62,7 @@ impl Recent {
         }
     }
 
-    /// What has passed until now.
+    /// The packets up to now.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let now = now();
         let kept = self.kept();
@@ -77,7 +77,7 @@ impl Recent {
 }
 
 impl Snapshot {
-    /// As a file.
+    /// Writes them as a file.
     pub(crate) fn write(&self, to: &mut impl Write) -> io::Result<()> {
         to.write_all(&self.head)?;
         self.blocks.iter().try_for_each(|block| to.write_all(block))

@@ -1,4 +1,5 @@
-//! What does the reader say? Answers on the way, and at last what `read` says, which is passed on as it is.
+//! What does the reader say? Interim answers, and finally the output of `read`, which is passed on
+//! as it is.
 
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::process::ChildStdout;
@@ -6,18 +7,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use tcpwhy_view::Answer;
 
-/// Something that the reader has said.
+/// Output of the reader.
 pub(super) enum Said {
-    /// So far.
+    /// An interim answer.
     Answer(Box<Answer>),
-    /// A part of what it says at the end.
+    /// A part of the final output.
     Rest(Vec<u8>),
 }
 
-/// Lines are read to this length; longer ones come in parts.
+/// Lines up to this length are read at once; longer ones come in parts.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 
-/// Listens on a thread of its own until the reader has said all.
+/// Listens on a separate thread until the reader's output ends.
 pub(super) fn listen(out: ChildStdout) -> io::Result<Receiver<Said>> {
     let (sender, receiver) = channel();
     std::thread::Builder::new().name("tcpwhy-relay".to_owned()).spawn(move || relay(out, &sender))?;

@@ -1,4 +1,5 @@
-//! What does a person do with what passes now? Answers and keys into the state, the state onto the terminal, and what keys wish for.
+//! How does the user explore live traffic? Answers and keys change the state, the state is drawn,
+//! and keys trigger actions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use super::relay::Said;
 use super::terminal::{Came, Screen, next};
 use super::{Session, made_anew};
 
-/// How long keys are waited for between two looks at what else has come.
+/// How long to wait for a key before checking for other events.
 const STEP: Duration = Duration::from_millis(50);
 
 /// A question to a reader that has not been answered yet.
@@ -23,13 +24,13 @@ struct Pending {
     answer: Receiver<anyhow::Result<Seen>>,
 }
 
-/// The connections that were opened last: of which server, from which packets.
+/// The connections opened last: their server, and the packets used.
 struct Opened {
     server: std::net::SocketAddr,
     snapshot: Arc<Snapshot>,
 }
 
-/// Runs until somebody ends it. What the reader may already have said of its end is returned.
+/// Runs until the user ends it. Returns what the reader may already have said of its final answer.
 pub(super) fn run(session: &mut Session<'_>, about: String, recent: &Recent) -> anyhow::Result<Vec<u8>> {
     let mut state = State::new(about, session.args.color.is_on());
     let mut screen = Screen::open()?;
@@ -117,7 +118,7 @@ fn span(snapshot: &Snapshot) -> String {
     time(tcpwhy_wire::Duration::from_nanos(ns))
 }
 
-/// Writes what passed lately into the present folder; says what came of it.
+/// Saves recent packets into the current directory; returns the outcome.
 fn save(recent: &Recent) -> String {
     let path = PathBuf::from(format!("tcpwhy-{}.pcapng", jiff::Zoned::now().strftime("%Y%m%d-%H%M%S")));
     let snapshot = recent.snapshot();

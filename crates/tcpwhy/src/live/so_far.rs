@@ -1,4 +1,5 @@
-//! What is found so far, and what of it lately? The reader's part of `tcpwhy live`: an answer from a report.
+//! What has been found so far, and how much of it lately? The reader's part of `tcpwhy live`: an
+//! answer from a report.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,17 +7,17 @@ use std::time::Duration;
 use tcpwhy_core::Report;
 use tcpwhy_view::answer::{Answer, Finding, Lately, SCHEMA};
 
-/// What had been found the last time.
+/// The state at the previous answer.
 #[derive(Debug, Default)]
 pub(crate) struct Before {
     after: Duration,
     exchanges: u64,
-    /// Hits and nanoseconds of each finding, and what was added to it then.
+    /// Occurrences and nanoseconds of each finding, and what was added to it then.
     findings: BTreeMap<String, [i64; 3]>,
 }
 
 impl Before {
-    /// What is found `after` so long, and what was added since the last time.
+    /// What has been found `after` this time, and what was added since the previous answer.
     pub(crate) fn tell(&mut self, report: &Report, packets: u64, after: Duration) -> Answer {
         let since = after.saturating_sub(self.after);
         let mut now = BTreeMap::new();
@@ -59,7 +60,7 @@ impl Before {
     }
 }
 
-/// Against the stretch before.
+/// Compared with the previous interval.
 fn trend(now_ns: i64, before_ns: i64) -> &'static str {
     match (now_ns, before_ns) {
         (now, before) if now > before + before / 4 => "rising",

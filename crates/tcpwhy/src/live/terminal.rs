@@ -1,4 +1,5 @@
-//! How does a terminal become a screen, and itself again? Raw mode and the alternate screen, until this is dropped.
+//! How does a terminal become a screen, and how is it restored? Raw mode and the alternate screen,
+//! until this is dropped.
 
 use std::io::{self, Stdout, stdout};
 use std::time::Duration;
@@ -13,10 +14,10 @@ use ratatui_crossterm::crossterm::terminal::{
 };
 use tcpwhy_view::{Key, State};
 
-/// A terminal that is a screen.
+/// A terminal used as a screen.
 pub(super) struct Screen(Terminal<CrosstermBackend<Stdout>>);
 
-/// What came from the terminal.
+/// Input from the terminal.
 pub(super) enum Came {
     Key(Key),
     /// Columns and lines.
@@ -54,13 +55,13 @@ impl Drop for Screen {
     }
 }
 
-/// Whatever fails, the rest is tried: nobody wants to be left with half of a screen.
+/// Tries every step even if another fails: half a screen must not be left behind.
 fn close() {
     let _ = execute!(stdout(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
-/// What has come, if something comes in so long.
+/// The next input, if any comes in time.
 pub(super) fn next(within: Duration) -> io::Result<Option<Came>> {
     if !event::poll(within)? {
         return Ok(None);

@@ -1,6 +1,8 @@
-//! Who is connected, and how far is each: asking, waiting for its answer, or taking it?
+//! Which clients are connected, and in which state is each: sending its request, waiting for its
+//! answer, or receiving it?
 //!
-//! One thread hears them all, and gives each what its socket takes without waiting: whoever is slow holds nobody.
+//! One thread reads from all of them, and sends each what its socket takes without blocking: a slow
+//! client delays no other.
 
 use std::io::ErrorKind;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -15,16 +17,18 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use super::data::Answer;
 use super::request::{self, Asked, HEAD_MAX, Refusal};
 
-/// Connections at once. Beyond that whoever has asked for longest without an end is closed.
+/// Connections at a time. Beyond that, the one that has been sending its request for longest is
+/// closed.
 const CLIENTS_MAX: usize = 64;
-/// Answers that are taken at once: each may be as large as a list. Beyond that whoever has taken nothing for longest is closed.
+/// Answers sent at a time: each may be as large as a list. Beyond that, the client that has
+/// received nothing for longest is closed.
 const TAKING_MAX: usize = 8;
-/// A request is there by then, and an answer is taken.
+/// Time limits for sending a request and for receiving an answer.
 const ASKED_WITHIN: Duration = Duration::from_secs(5);
 const TAKEN_WITHIN: Duration = Duration::from_mins(1);
-/// Bytes that one gets in its turn.
+/// Bytes that a client gets in its turn.
 const TURN: usize = 256 * 1024;
-/// How soon the end is noticed, and an answer that is ready.
+/// How soon the end, and an answer that is ready, are noticed.
 const NOTICED_NS: i64 = 200_000_000;
 const READY_NS: i64 = 5_000_000;
 
@@ -32,19 +36,19 @@ const HEADERS: &str = "Cache-Control: no-store\r\nConnection: close\r\nCross-Ori
     Cross-Origin-Opener-Policy: same-origin\r\nReferrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\n\
     X-Frame-Options: DENY\r\n";
 
-/// What somebody has asked for, and who.
+/// A request, and the client that sent it.
 pub(super) struct Order {
     pub number: u64,
     pub asked: Asked,
 }
 
-/// What is ready for whom.
+/// An answer, and the client that it is for.
 pub(super) type Ready = (u64, Result<Answer, Refusal>);
 
 struct Client {
     stream: TcpStream,
     number: u64,
-    /// When it came, and when it has last said or taken something.
+    /// When it connected, and when it last sent or received something.
     came: Instant,
     moved: Instant,
     wants_head: bool,
@@ -58,7 +62,7 @@ enum At {
     Gone,
 }
 
-/// All who are connected, in the order in which they came.
+/// All connected clients, in the order in which they came.
 #[derive(Default)]
 pub(super) struct Clients {
     all: Vec<Client>,
@@ -66,7 +70,7 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// Waits until somebody comes, says or can take something, or until it is time to look.
+    /// Waits until a client connects, sends, or can receive, or until it is time to check.
     pub(super) fn wait(&self, listener: &TcpListener) -> std::io::Result<()> {
         let mut ready = vec![PollFd::new(listener, PollFlags::IN)];
         for client in &self.all {
@@ -84,13 +88,13 @@ impl Clients {
         }
     }
 
-    /// Takes whoever has come.
+    /// Accepts new clients.
     pub(super) fn welcome(&mut self, listener: &TcpListener, now: Instant) {
         for _ in 0..CLIENTS_MAX {
             let stream = match listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // As without descriptors: it passes.
+                // For example out of descriptors: that is temporary.
                 Err(_) => return std::thread::sleep(Duration::from_nanos(READY_NS.unsigned_abs())),
             };
             if self.all.len() >= CLIENTS_MAX {
@@ -106,7 +110,7 @@ impl Clients {
         }
     }
 
-    /// Hears what is asked for, and passes it on to whoever finds it.
+    /// Reads requests, and passes them on to the threads that answer.
     pub(super) fn hear(&mut self, token: &str, orders: &SyncSender<Order>, now: Instant) {
         for client in &mut self.all {
             match client.ask(token, now) {
@@ -122,7 +126,7 @@ impl Clients {
         }
     }
 
-    /// Has somebody take what is ready.
+    /// Gives a client the answer that is ready for it.
     pub(super) fn give(&mut self, (number, answer): Ready, now: Instant) {
         let taking = |client: &&mut Client| matches!(client.at, At::Taking { .. });
         if self.all.iter_mut().filter(taking).count() >= TAKING_MAX
@@ -136,7 +140,8 @@ impl Clients {
         }
     }
 
-    /// Gives each as much as it takes, and closes whoever has everything, has gone, or is too slow.
+    /// Sends each as much as it takes, and closes those that have everything, are gone, or are too
+    /// slow.
     pub(super) fn serve(&mut self, now: Instant) {
         for client in &mut self.all {
             client.take(now);
@@ -146,7 +151,7 @@ impl Clients {
 }
 
 impl Client {
-    /// What it asks for, once that is said.
+    /// Its request, once it is complete.
     fn ask(&mut self, token: &str, now: Instant) -> Option<Result<(Asked, bool), Refusal>> {
         let At::Asking(head) = &mut self.at else { return None };
         let mut piece = [0_u8; HEAD_MAX];
@@ -188,7 +193,7 @@ impl Client {
         loop {
             let rest = if *done < head.len() { &head[*done..] } else { &body[*done - head.len()..] };
             if rest.is_empty() {
-                let _ = self.stream.shutdown(Shutdown::Write); // whoever does not listen any more is nobody's loss
+                let _ = self.stream.shutdown(Shutdown::Write); // an error does not matter: the client is not listening any more
                 self.at = At::Gone;
                 return;
             }
@@ -210,7 +215,7 @@ impl Client {
     }
 }
 
-/// A closed connection is an error, and no signal.
+/// A closed connection is an error, not a signal.
 #[cfg(not(target_vendor = "apple"))]
 const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
 #[cfg(target_vendor = "apple")]
@@ -240,7 +245,7 @@ mod tests {
         Instant::now()
     }
 
-    /// Answers larger than sockets take, of which nothing is read.
+    /// Answers larger than the sockets' buffers, of which nothing is read.
     #[test]
     fn who_reads_nothing_holds_nobody_and_is_closed() -> std::io::Result<()> {
         let (listener, mut clients, now) = (door()?, Clients::default(), now());

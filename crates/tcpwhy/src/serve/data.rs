@@ -1,5 +1,5 @@
-//! What is there to give? The page, the exchanges of a span out of a longer list than the page has, and the packets of any connection, which a
-//! pass over the captures keeps when they are asked for.
+//! What can be served? The page, the exchanges of a span from a longer list than the page's, and
+//! the packets of any connection, which a pass over the captures collects on request.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,7 +15,8 @@ use crate::ends::Ends;
 use crate::page::{Around, Drawn, second_pass};
 use crate::passes::LISTED_FOR_PAGE;
 
-/// So many packets of connections that were asked for are kept, those of the last ones; of one alone, what a pass keeps.
+/// Packets remembered of the connections requested last; a single connection may have as many as a
+/// pass keeps.
 const REMEMBERED: usize = 1_000_000;
 
 /// What is given.
@@ -28,7 +29,7 @@ pub(super) enum Answer {
 pub(crate) struct Library<'a> {
     args: &'a InputArgs,
     ends: Option<&'a Ends>,
-    /// Read by nobody; each pass has a duplicate. One pass at a time.
+    /// Not read itself; each pass reads a duplicate. One pass at a time.
     inputs: Mutex<Option<Inputs>>,
     report: &'a Report,
     around: Around,
@@ -39,7 +40,8 @@ pub(crate) struct Library<'a> {
 }
 
 impl<'a> Library<'a> {
-    /// Of a report whose lists are longer than the page's. Without inputs that can be read again only what the page has is there.
+    /// Serves a report whose lists are longer than the page's. Without inputs that can be read
+    /// again, only what the page has is available.
     pub(crate) fn new(
         (args, ends, threads): (&'a InputArgs, Option<&'a Ends>, usize),
         inputs: Option<Inputs>,
@@ -92,9 +94,9 @@ impl<'a> Library<'a> {
         }
     }
 
-    /// The connection with its packets, as it was kept or as a pass finds it.
+    /// The connection with its packets, remembered or found by a pass.
     fn drawn(&self, connection: &Connection) -> Result<Arc<Drawn>, Refusal> {
-        // Whoever asks for the same meanwhile finds it remembered.
+        // A concurrent request for the same connection then finds it remembered.
         let inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, drawn)) = remembered.iter().find(|(id, _)| *id == connection.id) {

@@ -1,8 +1,9 @@
-//! `--serve`: how does a page get data by range, where the capture is too large for one file?
+//! `--serve`: how does a page get data by range, if the capture is too large for one file?
 //!
-//! One thread talks to all who are connected, in HTTP/1.1 with one request on each connection, and waits for none of them; a few find what
-//! is asked for. Who asks must know the token; how much is read, how long it may take and how many wait are bounded. The socket is
-//! opened before rights are given up, and afterwards none can be.
+//! One thread talks to all clients, in HTTP/1.1 with one request per connection, and never blocks
+//! on one; a few threads find the answers. A client must know the token; how much is read, how long
+//! it may take and how many requests wait are limited. The socket is opened before rights are given
+//! up; no other can be opened afterwards.
 
 mod clients;
 mod data;
@@ -20,12 +21,13 @@ use crate::output::complain;
 use clients::{Clients, Order, Ready};
 pub(crate) use data::Library;
 
-/// Threads that find what is asked for.
+/// Threads that find answers.
 pub(crate) const THREADS: usize = 4;
-/// Requests that wait for one of them; others are refused.
+/// Requests that may wait for one of them; others are refused.
 const WAITING: usize = 32;
 
-/// What `--serve` names: an address and a port, or either; loopback unless an address is given.
+/// The argument of `--serve`: an address and a port, or either; loopback unless an address is
+/// given.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     let loopback = IpAddr::from([127, 0, 0, 1]);
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
@@ -35,7 +37,7 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
         .ok_or_else(|| "an address and a port are needed, as in 127.0.0.1:0 or [::1]:8000".to_owned())
 }
 
-/// A socket that listens, and the word that opens it.
+/// A listening socket, and the token that a client needs.
 pub(crate) struct Door {
     listener: TcpListener,
     address: SocketAddr,
@@ -56,7 +58,7 @@ impl Door {
         self.listener.as_fd()
     }
 
-    /// Says where the page is, and answers until somebody asks for the end (Ctrl-C).
+    /// Says where the page is, and answers until the user stops it (Ctrl-C).
     pub(crate) fn serve(&self, library: &Library<'_>) -> anyhow::Result<()> {
         if !self.address.ip().is_loopback() {
             complain(
@@ -89,7 +91,7 @@ impl Door {
     }
 }
 
-/// Finds what is asked for until nobody can ask any more, or the end has come.
+/// Finds answers until no more requests can come, or the end has come.
 fn find(ordered: &Mutex<Receiver<Order>>, library: &Library<'_>, done: &Sender<Ready>) {
     let next = || ordered.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
     while let Some(Order { number, asked }) = next().filter(|_| !stop::is_asked()) {

@@ -1,8 +1,9 @@
-//! What does a stranger's request ask for, and may it? The bytes of a request in, what is asked for or the status that refuses it out.
+//! What does a stranger's request ask for, and is it allowed? The bytes of a request in; what it
+//! asks for, or the status that refuses it, out.
 
 use std::net::IpAddr;
 
-/// A head is no longer.
+/// Maximum length of a request's head.
 pub(super) const HEAD_MAX: usize = 8 * 1024;
 const HEADERS_MAX: usize = 64;
 
@@ -13,26 +14,27 @@ pub(super) enum Asked {
     Page,
     /// The exchanges of a span, in nanoseconds since the origin.
     Exchanges([i64; 2]),
-    /// The packets of a connection, of a span where one is given.
+    /// The packets of a connection, of one span if given.
     Packets(u64, Option<[i64; 2]>),
 }
 
-/// Why nothing is given.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// No request of HTTP/1, or numbers that are none.
+    /// Not an HTTP/1 request, or invalid numbers.
     Malformed,
     /// Neither GET nor HEAD.
     Method,
-    /// Not there, or nothing that whoever asks may know of.
+    /// Does not exist, or the client may not know that it does.
     NotThere,
-    /// Asked by a name: a page elsewhere may have had it resolved to this address.
+    /// The host was given by name: a page elsewhere may have had that name resolved to this
+    /// address.
     Host,
-    /// It did not come in time.
+    /// The request did not come in time.
     Slow,
-    /// Too much in front of the first empty line.
+    /// Too many bytes before the first empty line.
     TooLong,
-    /// Others are served.
+    /// Too many other requests are being served.
     Busy,
 }
 
@@ -50,7 +52,8 @@ impl Refusal {
     }
 }
 
-/// Reads a request's head; `None` where there is more to come. The second of both is whether only the head of the answer is wanted.
+/// Reads a request's head; `None` if there is more to come. The second value: whether only the head
+/// of the answer is wanted.
 pub(super) fn read(bytes: &[u8], token: &str) -> Option<Result<(Asked, bool), Refusal>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut headers);
@@ -114,7 +117,7 @@ fn data(query: &str) -> Result<Asked, Refusal> {
     }
 }
 
-/// Whether a request names its server by address, or by the name that every machine has for itself.
+/// Whether a request names its server by address, or as localhost.
 fn is_address(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,
@@ -124,7 +127,7 @@ fn is_address(host: &str) -> bool {
     name == "localhost" || bare.parse::<IpAddr>().is_ok()
 }
 
-/// Takes as long wherever the first difference is.
+/// Takes the same time wherever the first difference is.
 fn is_same(given: &[u8], token: &[u8]) -> bool {
     given.len() == token.len() && given.iter().zip(token).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }

@@ -1,4 +1,4 @@
-//! What can be asked of the running sockets on the command line?
+//! What can be asked about running sockets on the command line?
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -125,10 +125,10 @@ pub(crate) enum StateName {
 }
 
 impl SocketsArgs {
-    /// The filter, where there is one, and the states that it names.
+    /// The filter, if there is one, and the states that it names.
     pub(crate) fn filter(&self) -> Result<(Option<Filter>, Vec<StateName>), String> {
         let (states, text) = super::ss::translated(&self.filter.join(" "));
-        // `ss` has names for groups of them; those that are shown without any are `connected`.
+        // `ss` has names for groups of states; `connected` is the default here.
         let states = states.iter().filter(|name| !["all", "connected"].contains(&name.as_str()));
         let states = states
             .map(|name| StateName::from_str(name, true).map_err(|_| format!("there is no state {name}")));

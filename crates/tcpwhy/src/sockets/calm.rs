@@ -1,5 +1,6 @@
-//! Have no other sockets moved than those that were on the move at the first look? Then they alone are looked at again: on a host with many
-//! connections that say nothing, a second walk of all would cost as much as the first and find the same.
+//! Have no sockets moved except those that were active at the first look? Then only those are read
+//! again: on a host with many silent connections, a second walk of all of them would cost as much
+//! as the first and find the same.
 
 use std::collections::BinaryHeap;
 use std::io;
@@ -12,22 +13,23 @@ use tcpwhy_sockets::{Diag, Lately, Seen, Socket, Watch};
 /// More are not asked one by one: a walk of all is cheaper then.
 const ASKED_MAX: usize = 1_000;
 
-/// A socket: its cookie, its end and the other one.
+/// A socket: its cookie, its local end and its remote end.
 type Who = (u64, [SocketAddr; 2]);
 
-/// What the first look has shown.
+/// The result of the first look.
 #[derive(Default)]
 pub(super) struct Calm {
-    /// Sockets with something queued or waited for.
+    /// Sockets with something queued or awaited.
     restless: Vec<Who>,
-    /// Of the others, those that were heard of last, ms before: whoever goes on is likely to be among them.
+    /// Among the others, those with the most recent segment, with the milliseconds since: a socket
+    /// that goes on is likely to be among them.
     heard: BinaryHeap<(u32, Who)>,
     still: u64,
     is_busy: bool,
 }
 
 impl Calm {
-    /// Takes note of a socket of the first look.
+    /// Notes a socket of the first look.
     pub(super) fn note(&mut self, seen: &Seen<'_>) {
         let is_still = seen.is_still();
         self.still += u64::from(is_still);
@@ -55,9 +57,10 @@ impl Calm {
         self.still - self.heard.len() as u64
     }
 
-    /// What became of those that are asked again, if they account for every segment that the network namespace has counted since `before`, which
-    /// was read before the first look; `None` where they do not, or where one of them is gone. A socket with nothing queued that has
-    /// neither sent nor received a segment is as it was.
+    /// The changes of the sockets that are asked again, if they account for every segment that the
+    /// network namespace has counted since `before`, which was read before the first look; `None`
+    /// if they do not, or if one of them is gone. A socket with nothing queued that has neither
+    /// sent nor received a segment is unchanged.
     pub(super) fn moved(
         &self,
         diag: &mut Diag,
@@ -80,7 +83,7 @@ impl Calm {
             received += u64::from(lately.segments_in);
             moved.push((socket, lately));
         }
-        // Read last: what moves meanwhile is not accounted for.
+        // Read last: a segment that passes meanwhile is then not accounted for.
         let counted = counted()?;
         Ok((counted.segments_out == sent && counted.segments_in == received).then_some(moved))
     }

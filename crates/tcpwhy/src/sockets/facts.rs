@@ -1,7 +1,9 @@
-//! Which sockets have these ends, whose are they, and what have they set? Asked by `tcpwhy live`, which has given up the rights for it.
+//! Which sockets have these ends, who owns them, and which options are set? Asked by `tcpwhy live`,
+//! which has given up the rights for it.
 //!
-//! A line of addresses in, a line of JSON out; and one more whenever the processes whose packets are captured have got other sockets. Addresses are all that comes in, and they come from packets: whatever does not read as one is
-//! passed over.
+//! A line of addresses in, a line of JSON out; and one more line whenever the processes whose
+//! packets are captured have new sockets. Only addresses come in, and they come from packets:
+//! anything that is not an address is skipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, Read as _};
@@ -17,24 +19,25 @@ use crate::live::facts::Line;
 use crate::live::owned::{Owned, Whose};
 use crate::output;
 
-/// A line is no longer.
+/// Maximum length of a line.
 const LINE_BYTES_MAX: u64 = 8 << 10;
-/// Sockets told in an answer.
+/// Sockets in one answer.
 const SOCKETS_MAX: usize = 256;
-/// Network namespaces come and go: they are looked for again after so many answers.
+/// Network namespaces come and go: they are searched for again after this many answers.
 const AGAIN: u32 = 8;
 
-/// The processes are looked at so often, and no more of the time is spent on it than this part of it.
+/// How often the processes are looked at, and at most how much of the time that may take (as a
+/// divisor).
 const FOLLOW_EVERY: Duration = Duration::from_millis(250);
 const FOLLOW_SHARE: u32 = 20;
 
-/// Keeps of its rights those that it needs, and answers until its input ends. Packets are captured in the network namespace with the number
-/// `own`.
+/// Keeps only the rights that it needs, and answers until its input ends. Packets are captured in
+/// the network namespace with the inode `own`.
 pub(super) fn run(own: u64, whose: Option<&str>) -> anyhow::Result<()> {
     keep_rights()?;
     if let Some(whose) = whose {
         let whose: Whose = whose.parse().map_err(anyhow::Error::msg)?;
-        // It ends with this process.
+        // The thread ends with this process.
         std::thread::Builder::new().name("tcpwhy-follow".to_owned()).spawn(move || follow(&whose))?;
     }
     let mut input = std::io::stdin().lock();
@@ -56,7 +59,8 @@ pub(super) fn run(own: u64, whose: Option<&str>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Others' descriptors (CAP_SYS_PTRACE), the way to them (CAP_DAC_READ_SEARCH), and network namespaces (CAP_SYS_ADMIN).
+/// The rights to read other processes' descriptors (CAP_SYS_PTRACE), to reach them
+/// (CAP_DAC_READ_SEARCH), and to enter network namespaces (CAP_SYS_ADMIN).
 fn keep_rights() -> std::io::Result<()> {
     let needed = CapabilitySet::SYS_PTRACE | CapabilitySet::DAC_READ_SEARCH | CapabilitySet::SYS_ADMIN;
     let kept = rustix::thread::capabilities(None)?.permitted.intersection(needed);
@@ -65,13 +69,13 @@ fn keep_rights() -> std::io::Result<()> {
     Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
-/// Tells of new ends until nothing can be told any more.
+/// Reports new ends until the output is closed.
 fn follow(whose: &Whose) -> anyhow::Result<()> {
     let first = *whose.pids().first().context("nobody is there")?;
     let mut owned = Owned::open(&Namespace::of_process(first)?)?;
     loop {
         let begun = now();
-        // Those that have ended meanwhile have no sockets.
+        // Processes that have ended have no sockets.
         if owned.look(&whose.pids()).unwrap_or(false) {
             let ends = owned.ends().into_iter().map(|end| (end.host, end.port)).collect();
             output::print(&(serde_json::to_string(&Line::Ends { ends })? + "\n"))?;
@@ -85,28 +89,30 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// The sockets of all network namespaces that can be entered, by the namespace's number.
+/// A connection to the sockets of each network namespace that can be entered, with the namespace's
+/// inode.
 fn open_all() -> Vec<(u64, Diag)> {
     let open = |namespace: Namespace| Some((namespace.inode, namespace.enter(Diag::open).ok()?.ok()?));
     Namespace::all().into_iter().filter_map(open).collect()
 }
 
-/// Both ends of a socket, its own first.
+/// Both ends of a socket, the local one first.
 type Ends = [SocketAddr; 2];
 
-/// Which sockets of other network namespaces are on connections that are captured in this one? Addresses are the same in many: each
-/// container has a 127.0.0.1, and often the same 172.17.0.2.
+/// Which sockets of other network namespaces are on connections captured in this one? Many
+/// namespaces use the same addresses: each container has a 127.0.0.1, and often the same
+/// 172.17.0.2.
 #[derive(Default)]
 struct Places {
     /// Sockets of the namespace that is captured in.
     own: BTreeSet<Ends>,
-    /// How many of the others have the same.
+    /// How many other sockets have the same ends.
     others: BTreeMap<Ends, u32>,
 }
 
 impl Places {
-    /// The other end of one of the own sockets is; and where no own one has either address, so are those of which there is one only:
-    /// their packets pass here on their way.
+    /// A socket is met if it is the other end of an own socket; or if no own socket has either
+    /// address, and it is the only one with these ends: its packets are forwarded here.
     fn is_met(&self, ends: Ends) -> bool {
         let [local, remote] = ends;
         let is_known = |end: SocketAddr| self.own.iter().any(|own| own.contains(&end));
@@ -121,7 +127,7 @@ fn facts(diags: &mut [(u64, Diag)], own: u64, wanted: &BTreeSet<SocketAddr>) -> 
     let (mut found, mut elsewhere): (Vec<Socket>, Vec<Socket>) = Default::default();
     let mut places = Places::default();
     for (inode, diag) in diags {
-        // One that has gone has no sockets.
+        // A namespace that is gone has no sockets.
         let _ = diag.each(States::CONNECTED, &mut |socket| {
             let ends = [socket.local, socket.remote];
             if socket.inode == 0 || !ends.iter().any(|end| wanted.contains(end)) {
@@ -176,13 +182,14 @@ mod tests {
         for other in [client, server, stranger, loopback] {
             places.others.insert(other, 1);
         }
-        // Captured on the way between two containers.
+        // Captured between two containers.
         assert!(places.is_met(client) && places.is_met(server));
         assert!(!places.is_met(loopback), "what passes another loopback passes nowhere else");
-        // Captured at the client: another container with its address is none of its connections.
+        // Captured at the client: another container with its address is not on any of its
+        // connections.
         places.own.insert(client);
         assert!(places.is_met(server) && !places.is_met(stranger));
-        // Two have the same: nobody can tell which it is.
+        // Two have the same ends: which one it is cannot be known.
         places.others.insert(server, 2);
         assert!(!places.is_met(server));
     }

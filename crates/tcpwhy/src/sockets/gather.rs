@@ -19,11 +19,11 @@ pub(super) struct Place {
     watch: Watch,
     calm: Option<Calm>,
     pub(super) counters: Counters,
-    /// What it counted since the look before.
+    /// What it counted since the previous look.
     pub(super) counted: Counters,
 }
 
-/// What is wanted of the sockets.
+/// Which sockets are wanted.
 pub(super) struct Wanted {
     pub(super) states: States,
     pub(super) filter: Option<Filter>,
@@ -31,21 +31,21 @@ pub(super) struct Wanted {
     pub(super) of: Option<Who>,
     pub(super) idle: bool,
     pub(super) top: usize,
-    /// What is told is of the last stretch; otherwise of the whole life.
+    /// Report the last interval; otherwise the whole lifetime.
     pub(super) lately: bool,
 }
 
-/// Whose sockets.
+/// Owners of the wanted sockets.
 #[derive(Clone, Debug)]
 pub(super) enum Who {
     Pid(u32),
-    /// Of a command of this name, or in this container.
+    /// A command of this name, or a container.
     Named(String),
 }
 
-/// A socket that is shown.
+/// A socket to show.
 pub(super) struct Row {
-    /// The place's number.
+    /// The place's index.
     pub(super) place: usize,
     pub(super) socket: Socket,
     pub(super) lately: Lately,
@@ -53,7 +53,7 @@ pub(super) struct Row {
     pub(super) owner: Option<Owner>,
     /// Its options, or why they are not known.
     pub(super) options: Result<Options, String>,
-    /// The other end, where it is on this machine and is what limits this one.
+    /// The other end, if it is on this machine and limits this one.
     pub(super) peer: Option<Peer>,
 }
 
@@ -64,12 +64,12 @@ pub(super) struct Peer {
     pub(super) locked: Option<bool>,
 }
 
-/// What one look has found.
+/// The result of one look.
 #[derive(Default)]
 pub(super) struct Look {
-    /// The worst first.
+    /// Worst first.
     pub(super) rows: Vec<Row>,
-    /// Sockets by what limits them, all that passed the filter.
+    /// All sockets that passed the filter, by what limits them.
     pub(super) counts: BTreeMap<&'static str, u64>,
     /// Processes that may not be looked into.
     pub(super) hidden: u32,
@@ -89,7 +89,8 @@ impl Place {
         })
     }
 
-    /// Remembers all sockets as they are now; `once` where a single look follows, which need not meet those again that stand still.
+    /// Remembers all sockets as they are now; with `once`, a single look follows, which need not
+    /// see unchanged sockets again.
     pub(super) fn note(&mut self, wanted: &Wanted, now: Duration, once: bool) -> std::io::Result<()> {
         let all = wanted.states == States::CONNECTED && wanted.filter.is_none() && wanted.of.is_none();
         let mut calm = (once && all && !wanted.idle).then(Calm::default);
@@ -105,7 +106,8 @@ impl Place {
         Ok(())
     }
 
-    /// What moved since the first look and how many stood still, where that is known without another walk of all.
+    /// What moved since the first look and how many stood still, if that is known without walking
+    /// all sockets again.
     fn moved(&mut self, now: Duration) -> std::io::Result<Option<Moved>> {
         let Some(calm) = self.calm.take() else { return Ok(None) };
         let Self { namespace, diag, watch, counters, .. } = self;
@@ -118,7 +120,7 @@ impl Place {
 /// How many sockets stood still, and those that moved.
 type Moved = (u64, Vec<(Socket, Lately)>);
 
-/// A socket in line for being shown, the least worth first to go.
+/// A socket that may be shown; the least important is dropped first.
 struct Candidate {
     weight: u32,
     socket: Box<(Socket, Lately, Limit)>,
@@ -126,7 +128,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Ties go by cookie, so that two looks agree.
+    /// Ties are broken by cookie, so that two looks agree.
     fn key(&self) -> (u32, u64, Reverse<u64>) {
         let (socket, lately, _) = &*self.socket;
         (self.weight, lately.bytes_acked + lately.bytes_received, Reverse(socket.cookie))
@@ -153,7 +155,7 @@ impl Ord for Candidate {
     }
 }
 
-/// Sockets on their way to rows.
+/// Selects sockets for rows.
 struct Sieve<'a> {
     wanted: &'a Wanted,
     look: Look,
@@ -163,7 +165,7 @@ struct Sieve<'a> {
 }
 
 impl Sieve<'_> {
-    /// Takes an answer of the kernel about a socket of the place with this number.
+    /// Takes the kernel's answer about a socket of the place with this index.
     fn see(&mut self, seen: &Seen<'_>, watch: &Watch, now: Duration, place: usize) {
         if self.theirs.as_ref().is_some_and(|theirs| !theirs.contains(&seen.inode())) {
             return;
@@ -197,7 +199,8 @@ impl Sieve<'_> {
     }
 }
 
-/// Looks at all sockets of all places, `now` on the clock of the looks before; `more` where others follow.
+/// Looks at all sockets of all places, `now` on the clock of the earlier looks; `more` if others
+/// follow.
 pub(super) fn look(
     places: &mut [Place],
     wanted: &Wanted,
@@ -251,7 +254,7 @@ fn endpoint(address: SocketAddr) -> Endpoint {
     }
 }
 
-/// The sockets that the processes asked for hold.
+/// The sockets that the requested processes hold.
 fn held_by(who: &Who, look: &mut Look) -> BTreeSet<u32> {
     let pids = match who {
         Who::Pid(pid) => vec![*pid],
@@ -273,7 +276,7 @@ fn held_by(who: &Who, look: &mut Look) -> BTreeSet<u32> {
     inodes
 }
 
-/// Owners, options, and the other ends where those are what limits.
+/// Adds owners, options, and the other ends that are the limit.
 fn know_more(look: &mut Look, places: &mut [Place]) {
     let inodes: BTreeSet<u32> =
         look.rows.iter().map(|row| row.socket.inode).filter(|inode| *inode != 0).collect();
@@ -289,12 +292,13 @@ fn know_more(look: &mut Look, places: &mut [Place]) {
             row.options = Options::of_foreign(owner.pid, owner.descriptor, row.socket.cookie)
                 .map_err(|error| error.to_string());
         }
-        // With what the options say it may be another, or certain.
+        // With the options, the limit may be a different one, or certain.
         row.limit = limit::of(&row.socket, &row.lately, row.options.as_ref().ok());
         if matches!(row.limit, Limit::PeerWindow { .. } | Limit::ZeroWindow { .. }) {
             let other = |diag: &mut Diag| diag.one(row.socket.remote, row.socket.local).ok().flatten();
             let near = other(&mut places[row.place].diag);
-            // It may live in another namespace, as containers do; each has a loopback of its own.
+            // It may be in another namespace, as with containers; each namespace has its own
+            // loopback.
             let is_far = || !row.socket.remote.ip().is_loopback();
             let mut known = || places.iter_mut().find_map(|place| other(&mut place.diag));
             let elsewhere = || others.get_or_insert_with(all_diags).iter_mut().find_map(other);

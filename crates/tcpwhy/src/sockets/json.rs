@@ -1,4 +1,5 @@
-//! How are sockets told to a program? A document a look, in one line; names of the kernel, times in µs, sizes in bytes.
+//! How are sockets reported to a program? One document per look, in one line; the kernel's names,
+//! times in µs, sizes in bytes.
 
 use std::time::Duration;
 

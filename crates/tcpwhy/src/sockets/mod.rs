@@ -1,4 +1,4 @@
-//! `tcpwhy sockets`: what limits the connections of this machine now, and whose are they?
+//! `tcpwhy sockets`: what limits the connections of this machine now, and who owns them?
 
 mod args;
 #[cfg(target_os = "linux")]
@@ -37,7 +37,7 @@ mod linux {
     use crate::output::{self, complain, complain_in_lines};
     use crate::{ANALYSED, WRONG_USAGE};
 
-    /// Looks, waits, looks again, and tells.
+    /// Looks, waits, looks again, and reports.
     pub(crate) fn run(args: &SocketsArgs) -> anyhow::Result<u8> {
         if let Some(own) = args.facts {
             super::facts::run(own, args.facts_of.as_deref())?;
@@ -73,7 +73,7 @@ mod linux {
         }
         for number in 1..=looks {
             if !args.once {
-                // By the clock, not by what a look takes.
+                // Scheduled by the clock, so that the time of a look does not add up.
                 let due = args.every.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
                 std::thread::sleep(due.saturating_sub(begun.elapsed()));
             }
@@ -118,7 +118,7 @@ mod linux {
         args.state.iter().chain(named).map(of).reduce(|all, one| all | one).unwrap_or(States::CONNECTED)
     }
 
-    /// The namespaces that are asked for, opened. With a pid, the one that the process lives in.
+    /// The requested namespaces, opened. With a pid, the one that the process is in.
     fn places(args: &SocketsArgs) -> anyhow::Result<Vec<Place>> {
         let one = |namespace: std::io::Result<Namespace>, whose: &str| {
             let opened = namespace.and_then(Place::open);

@@ -1,6 +1,7 @@
-//! What does a filter of `ss` mean? Its words for states, ports and addresses, in those of tcpdump, which all commands here take.
+//! What does an `ss` filter mean? Its words for states, ports and addresses are translated to those
+//! of tcpdump, which all commands here take.
 
-/// The states that it begins with or names, and the rest in tcpdump's words. What is not of `ss` stays as it is.
+/// The states that it names, and the rest in tcpdump's words. Other words stay as they are.
 pub(super) fn translated(text: &str) -> (Vec<String>, String) {
     let spaced = text.replace('(', " ( ").replace(')', " ) ").replace("!=", " != ").replace("==", " = ");
     let mut words = spaced.split_whitespace().peekable();
@@ -23,7 +24,7 @@ pub(super) fn translated(text: &str) -> (Vec<String>, String) {
         if let Some(operator) = words.next_if(|next| ["=", "eq", "!=", "ne", "neq"].contains(next)) {
             is_not = !["=", "eq"].contains(&operator);
         }
-        // tcpdump's own: `src port 80`, `dst net 10/8`.
+        // tcpdump's own syntax: `src port 80`, `dst net 10/8`.
         let is_theirs =
             !is_port && words.peek().is_some_and(|next| ["port", "host", "net", "portrange"].contains(next));
         let Some(value) = words.next_if(|_| !is_theirs) else {

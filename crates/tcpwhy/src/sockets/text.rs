@@ -1,4 +1,4 @@
-//! How are sockets told to a person? A line each, what limits it first.
+//! How are sockets shown to a person? One line each, with the limit first.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::cli::{is_terminal, terminal_width};
 
 /// One look.
 pub(super) fn look(look: &Look, places: &[Place], at: Duration, args: &SocketsArgs) -> String {
-    // Where there is no terminal, nothing has to fit.
+    // Without a terminal, there is no width to fit.
     let width = if is_terminal() { terminal_width() } else { usize::MAX };
     let style = Style { color: args.color.is_on(), width, ..Style::default() };
     let mut out = String::new();
@@ -113,14 +113,14 @@ fn table(out: &mut String, look: &Look, places: &[Place], args: &SocketsArgs, st
     }
 }
 
-/// A line, or as many as it takes, behind a label.
+/// One line, or as many as needed, after a label.
 fn say(out: &mut String, label: &str, text: &str, style: Style) {
     for line in text::hanging(label, text, style) {
         let _ = writeln!(out, "{line}");
     }
 }
 
-/// What limits it, with what it is due to.
+/// The limit, and its reason.
 fn words(row: &Row) -> String {
     let mut words = row.limit.words();
     if row.socket.state != State::Established && row.socket.state != State::Listen {

@@ -1,8 +1,8 @@
-//! What can be told apart by looking at path, kernels and applications, without asking the engine?
+//! Which classes of time can be told apart from path, kernels and applications, without the engine?
 
 use tcpwhy_core::Cause;
 
-/// What can be told apart from outside.
+/// Classes that can be told apart from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Trip,
@@ -70,5 +70,5 @@ impl Class {
     }
 }
 
-/// In a set of classes: any.
+/// The set of all classes.
 pub(crate) const ANY: u16 = (1 << Class::ALL.len()) - 1;

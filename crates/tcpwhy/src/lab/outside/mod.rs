@@ -1,9 +1,10 @@
-//! What was an exchange's time spent on, by the path's records of each packet, the kernels' own counters, and the
-//! applications' clocks? Nothing of the engine is asked.
+//! What was an exchange's time spent on, by the path's records of each packet, the kernels' own
+//! counters, and the applications' clocks? The engine is not used.
 //!
-//! The way back from an exchange's end: its last reply byte was written after a read that the server had waited in; what
-//! that read returned was on its way since the client began to write. So an exchange is two phases, the request's from the
-//! client's first write to that read, and the reply's from there to the end ([`phase`]).
+//! Exchanges are followed backwards from their end: the last reply byte was written after a read in
+//! which the server had waited; the data that this read returned was on its way since the client
+//! began to write. So an exchange has two phases, the request's from the client's first write to
+//! that read, and the reply's from there to the end ([`phase`]).
 
 mod class;
 mod phase;
@@ -32,7 +33,7 @@ pub(super) struct Outside<'a> {
 }
 
 impl<'a> Outside<'a> {
-    /// `until` is when the next connection began. `None` where the path's records are not complete.
+    /// `until` is when the next connection began. `None` if the path's records are incomplete.
     pub(super) fn of(path: &TruePath, connection: &'a TrueConnection, until: i64) -> Option<Self> {
         let port = connection.client.rsplit(':').next()?.parse().ok()?;
         let from = connection.setup.start_ns;
@@ -57,7 +58,8 @@ impl<'a> Outside<'a> {
         spent
     }
 
-    /// What several exchanges that follow one another were spent on, with the client's pauses between them.
+    /// What several consecutive exchanges were spent on, including the client's pauses between
+    /// them.
     pub(super) fn stretch(&self, exchanges: &[TrueExchange]) -> Option<Spent> {
         let mut spent = Spent::default();
         for (n, exchange) in exchanges.iter().enumerate() {
@@ -69,7 +71,7 @@ impl<'a> Outside<'a> {
         Some(spent)
     }
 
-    /// What an exchange was spent on; `None` where the accounts are not complete.
+    /// What an exchange was spent on; `None` if the records are incomplete.
     pub(super) fn exchange(&self, exchange: &TrueExchange) -> Option<Spent> {
         let before = self.connection.exchanges.iter().take_while(|other| other.n < exchange.n);
         let (asked, answered) = before.fold((0, 0), |(asked, answered), other| {
@@ -86,7 +88,7 @@ impl<'a> Outside<'a> {
         .map(|(rows, samples, events)| Phase { rows, samples, writes: writes(events) });
         if exchange.reply_bytes == 0 {
             up.spend(exchange.start_ns, asked_to as i64, &mut spent)?;
-            // It is billed until its acknowledgement could be back.
+            // It is billed until its ACK could be back.
             spent.add(Class::Trip, self.down.delay);
             return Some(spent);
         }
@@ -106,8 +108,8 @@ impl<'a> Outside<'a> {
         Some(spent)
     }
 
-    /// The server's last read of bytes from `asked` on that it had to wait in before it wrote the last byte before
-    /// `answered_to`.
+    /// The server's last read of bytes from `asked` on in which it had to wait before it wrote the
+    /// last byte before `answered_to`.
     fn waited_for(&self, asked: u64, answered_to: u64) -> Option<&Event> {
         let events = &self.connection.events.server;
         let last =
@@ -115,8 +117,8 @@ impl<'a> Outside<'a> {
         let last = events.iter().rposition(last)?;
         let reads = events[..last].iter().rev().filter(|event| event.op == Op::Read);
         let reads = reads.filter(|read| read.bytes.unwrap_or(0) > 0 && read.offset >= Some(asked));
-        // One that did not wait returned what had arrived while the server was busy; the earliest is taken for want of one
-        // that did.
+        // A read that did not wait returned data that had arrived while the server was busy; if
+        // none waited, the earliest is taken.
         let mut found = None;
         for read in reads {
             found = Some(read);

@@ -1,5 +1,5 @@
-//! What did one direction's part of an exchange wait for? The link where it worked on these bytes; else what held the
-//! packet that came next.
+//! What did one direction's part of an exchange wait for? For the link while it worked on these
+//! bytes; otherwise for what held the next packet.
 
 use tcpwhy_lab::workload::{Event, Sample};
 
@@ -7,7 +7,7 @@ use super::class::{ANY, Class};
 use super::rows::{Row, Rows};
 use super::spent::Spent;
 
-/// Gaps below this are the host's own work.
+/// Shorter gaps are the host's own work.
 pub(super) const HOST_GAP_NS: i64 = 200_000;
 /// TCP_CA_Recovery, include/uapi/linux/tcp.h.
 const RECOVERY: u8 = 3;
@@ -16,15 +16,15 @@ const APP: u16 = Class::App.bit();
 /// One direction of a connection.
 pub(super) struct Phase<'a> {
     pub(super) rows: &'a Rows,
-    /// The sender's kernel.
+    /// Samples of the sender's kernel.
     pub(super) samples: &'a [Sample],
-    /// The sending application's calls that write, in order.
+    /// The sending application's write calls, in order.
     pub(super) writes: Vec<&'a Event>,
 }
 
 impl Phase<'_> {
-    /// From `from` until the bytes before `end` have all been delivered. Returns when that was; `None` where the path's
-    /// records do not have them all.
+    /// Attributes the time from `from` until the bytes before `end` have all been delivered.
+    /// Returns when that was; `None` if the path's records do not have all of them.
     pub(super) fn spend(&self, from: i64, end: i64, spent: &mut Spent) -> Option<i64> {
         let last = self.rows.completes(end)?;
         let delivered = last.delivered?;
@@ -55,7 +55,7 @@ impl Phase<'_> {
                 at = row.ends.min(last.ends);
             }
         }
-        // What is left is the last packet's way.
+        // The rest is the last packet's time on the path.
         let left = (delivered - at).max(0);
         let trip = last.delayed.min(left);
         let queued = last.queued.min(left - trip);
@@ -65,8 +65,9 @@ impl Phase<'_> {
         Some(delivered)
     }
 
-    /// The server never waited in a read again: as far as the bytes before `end` came behind `from` all the same, it was they that it
-    /// waited for, or its own pace that they came at. Returns when the last had come.
+    /// The server never blocked in a read again: as far as bytes before `end` arrived after `from`
+    /// all the same, it waited for them, or they came at its own pace. Returns when the last of
+    /// them arrived.
     pub(super) fn read_slowly(&self, from: i64, end: i64, spent: &mut Spent) -> Option<i64> {
         if self.rows.completes(end)?.delivered? <= from {
             return Some(from);
@@ -88,21 +89,22 @@ impl Phase<'_> {
         behind > 0 && at < self.writes[behind - 1].end_ns
     }
 
-    /// The link had nothing to do from `from` to `until`, and then got new data: what held the sender? The message's last
-    /// byte was `written` then.
+    /// The link was idle from `from` to `until`, and then got new data: what held the sender? The
+    /// message's last byte was `written` at that time.
     fn idle(&self, from: i64, until: i64, row: &Row, sent_to: i64, written: i64, spent: &mut Spent) {
         if until - from < HOST_GAP_NS {
             spent.add_any(until - from);
             return;
         }
-        // Before its call the kernel cannot have had it.
+        // Before its call, the kernel cannot have had the data.
         let there = self.call(row.offset).map_or(from, |call| call.start_ns).clamp(from, until);
         let ask = |sample: &Sample, at, early| self.held(sample, at, row, sent_to, early, written);
         let late = self.parts(there, until, |sample, at| ask(sample, at, false));
         let was_held =
             until - there >= HOST_GAP_NS && late.iter().any(|(set, _)| set & Class::Held.bit() != 0);
         let early = self.parts(from, there, |sample, at| match ask(sample, at, true) {
-            // What held the packet later would have held it already: the two ran at once.
+            // What held the packet later would already have held it: both happened at the same
+            // time.
             APP if was_held && sample.tcp_info.unacked > Some(0) => APP | Class::Held.bit(),
             set => set,
         });
@@ -111,8 +113,8 @@ impl Phase<'_> {
         }
     }
 
-    /// Cuts a time into as many parts as the kernel was asked in it. Where it was not, its last answer holds until the
-    /// application writes again.
+    /// Cuts a time into parts, one for each sample of the kernel in it. Without a sample, the
+    /// previous one applies until the application writes again.
     fn parts(&self, from: i64, until: i64, ask: impl Fn(&Sample, i64) -> u16) -> Vec<(u16, i64)> {
         let first = self.samples.partition_point(|sample| sample.at_ns < from);
         let behind = self.samples.partition_point(|sample| sample.at_ns < until);
@@ -128,7 +130,8 @@ impl Phase<'_> {
         asked.iter().map(|sample| (ask(sample, sample.at_ns.clamp(from, until)), ns)).collect()
     }
 
-    /// What this sample says of the packet that came next. `early`: the application had not called for it yet.
+    /// What this sample says about the next packet. `early`: the application had not called for it
+    /// yet.
     fn held(&self, sample: &Sample, at: i64, row: &Row, sent_to: i64, early: bool, written: i64) -> u16 {
         let info = &sample.tcp_info;
         let [unacked, cwnd, mss, unsent] = [info.unacked, info.snd_cwnd, info.snd_mss, info.notsent_bytes]
@@ -155,8 +158,8 @@ impl Phase<'_> {
         } else {
             ANY
         };
-        // The application had not written everything yet, and was not kept from it: what held the rest held up nothing that
-        // its own pace did not.
+        // The application had not written everything yet, and nothing kept it from writing: what
+        // held the rest delayed nothing that its own pace did not.
         if at < written && !writing { class | APP } else { class }
     }
 }

@@ -8,11 +8,11 @@ use tcpwhy_core::report::{Connection, Exchange, Kind};
 use super::{Bill, Outside, Score, Spent};
 use crate::lab::form::Run;
 
-/// More of an exchange wrong than this gets a line.
+/// An exchange with a larger share wrong gets a line.
 const WORTH_NAMING: f64 = 0.02;
 
-/// Judges both ends; each end's score is added to. Returns a line for each exchange that is wrong, and with `bills` what it
-/// came to and what it was billed.
+/// Judges both ends, and adds to each end's score. Returns a line for each exchange that is wrong;
+/// with `bills`, also its truth and its bill.
 pub(crate) fn judge(form: &str, run: &Run, scores: &mut [Score; 2], bills: bool) -> String {
     let mut out = String::new();
     let Some(path) = &run.truth.path else { return out };
@@ -41,7 +41,7 @@ pub(crate) fn judge(form: &str, run: &Run, scores: &mut [Score; 2], bills: bool)
                 };
                 let wrong = score.add(&truth, bills_of);
                 let Some(first) = bills_of.first().filter(|_| wrong > WORTH_NAMING) else { return };
-                // A String takes any text.
+                // Writing to a String never fails.
                 let _ = writeln!(
                     out,
                     "{} {end}, {} {} of connection {}: {:.0} % of {} wrong",

@@ -7,15 +7,15 @@ use tcpwhy_lab::truth::TruePath;
 /// What the path did to a data packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
-    /// When it reached the link, and when its last bit had left it; the same where there is no link.
+    /// When it reached the link, and when its last bit left it; the same if there is no link.
     pub(super) starts: i64,
     pub(super) ends: i64,
-    /// Where its bytes begin in their direction, from 0, and how many they are.
+    /// Offset of its bytes in their direction, from 0, and their number.
     pub(super) offset: i64,
     pub(super) payload: i64,
-    /// When the receiving kernel had it; `None` where it was lost.
+    /// When the receiving kernel had it; `None` if it was lost.
     pub(super) delivered: Option<i64>,
-    /// By constant delays, and by everything else but the link.
+    /// Nanoseconds of constant delay, and of everything else except the link.
     pub(super) delayed: i64,
     pub(super) queued: i64,
 }
@@ -33,12 +33,13 @@ pub(super) struct Rows {
     pub(super) data: Vec<Row>,
     /// When each SYN entered, and when it was delivered.
     pub(super) syns: Vec<(i64, Option<i64>)>,
-    /// By constant delays, one way.
+    /// Sum of constant delays, one way.
     pub(super) delay: i64,
 }
 
 impl Rows {
-    /// Of the connection that was there from `from` to `until` and had this client's port; `None` where no SYN was seen.
+    /// For the connection on this client port that lasted from `from` to `until`; `None` if no SYN
+    /// was seen.
     pub(super) fn of(path: &TruePath, direction: &str, port: u16, from: i64, until: i64) -> Option<Self> {
         let forward = direction == "forward";
         let elements = if forward { &path.forward } else { &path.backward };
@@ -92,7 +93,7 @@ impl Rows {
         first.map(|_| rows)
     }
 
-    /// The packet by which the receiver had all bytes before `until`.
+    /// The packet with which the receiver had all bytes before `until`.
     pub(super) fn completes(&self, until: i64) -> Option<Row> {
         let mut arrived: Vec<(i64, Row)> =
             self.data.iter().filter_map(|row| Some((row.delivered?, *row))).collect();

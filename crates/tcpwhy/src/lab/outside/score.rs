@@ -1,4 +1,5 @@
-//! How much of the billed time is right, what is taken for what, and does `confidence` mean something?
+//! How much of the billed time is right, which classes are confused, and is `confidence`
+//! meaningful?
 
 use std::fmt;
 
@@ -42,19 +43,19 @@ pub(crate) struct Score {
     /// Truth by bill.
     confused: [[i64; CLASSES]; CLASSES],
     truth: [i64; CLASSES],
-    /// What may have been one of several, or anything.
+    /// Time that may have been one of several classes, or anything.
     open: i64,
     any: i64,
-    /// Billed, and not judged.
+    /// Billed, but not judged.
     skipped: i64,
-    /// By confidence: billed, and of it wrong.
+    /// By confidence: billed time, and how much of it is wrong.
     confidence: [(i64, i64); 3],
 }
 
 impl Score {
     /// Judges one exchange. Returns the share of its time that is wrong.
     pub(crate) fn add(&mut self, truth: &Spent, bills: &[&Exchange]) -> f64 {
-        // What a bill that is too short leaves out is wrong too.
+        // Time missing from a bill that is too short is wrong too.
         let billed: i64 = bills.iter().map(|bill| bill.elapsed.as_nanos()).sum();
         let elapsed = billed.max(truth.told()).max(1);
         let lines: Vec<_> = bills.iter().flat_map(|bill| &bill.bill).collect();
@@ -86,7 +87,7 @@ impl Score {
         let wrong = (all - tolerance).max(0).min(elapsed);
         self.elapsed += elapsed;
         self.wrong += wrong;
-        // What is beyond the tolerance, in proportion.
+        // The part beyond the tolerance, in proportion.
         let part =
             |ns: i64| if all > 0 { (i128::from(ns) * i128::from(wrong) / i128::from(all)) as i64 } else { 0 };
         let missing: i64 = under.iter().sum::<i64>().max(1);
@@ -97,7 +98,7 @@ impl Score {
             }
         }
         for (at, long) in over.into_iter().enumerate() {
-            // The least sure lines are wrong first.
+            // The least certain lines are counted as wrong first.
             let mut left = part(long);
             for confidence in [Confidence::Possible, Confidence::Likely, Confidence::Certain] {
                 let lines = lines.iter().filter(|line| line.confidence == confidence);
@@ -115,7 +116,7 @@ impl Score {
         wrong as f64 / elapsed as f64
     }
 
-    /// Billed time that outside truth says nothing about.
+    /// Billed time about which outside truth says nothing.
     pub(crate) fn skip(&mut self, elapsed: Duration) {
         self.skipped += elapsed.as_nanos();
     }

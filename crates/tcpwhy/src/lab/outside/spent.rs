@@ -1,4 +1,5 @@
-//! Where did an exchange's time go, as far as can be told? Some of it to one class for certain, some to one of several.
+//! Where did an exchange's time go, as far as it can be known? Some of it certainly to one class,
+//! some to one of several.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,10 +7,10 @@ use std::ops::AddAssign;
 
 use super::class::{ANY, Class};
 
-/// Nanoseconds by what they may have been spent on.
+/// Nanoseconds by the classes they may have been spent on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
-    /// By set of classes, a bit each.
+    /// By set of classes, one bit each.
     by_set: BTreeMap<u16, i64>,
 }
 
@@ -18,26 +19,26 @@ impl Spent {
         self.add_either(class.bit(), ns);
     }
 
-    /// One of these, and nobody can say which.
+    /// Spent on one of these; which one is unknown.
     pub(crate) fn add_either(&mut self, classes: u16, ns: i64) {
         if ns > 0 {
             *self.by_set.entry(classes).or_default() += ns;
         }
     }
 
-    /// All that `other` was spent on, or this class.
+    /// Adds the time of `other`, each part of which may also have been this class.
     pub(crate) fn add_or(&mut self, other: &Self, class: Class) {
         for (set, ns) in &other.by_set {
             self.add_either(*set | class.bit(), *ns);
         }
     }
 
-    /// The hosts' own time between packets, and what other programs took.
+    /// Time that may have been anything: hosts' own work between packets, and other programs.
     pub(crate) fn add_any(&mut self, ns: i64) {
         self.add_either(ANY, ns);
     }
 
-    /// What was this class for certain.
+    /// Time that was certainly this class.
     pub(crate) fn certain(&self, class: Class) -> i64 {
         self.by_set.get(&class.bit()).copied().unwrap_or(0)
     }
@@ -46,12 +47,12 @@ impl Spent {
         self.by_set.get(&ANY).copied().unwrap_or(0)
     }
 
-    /// All but what may have been anything.
+    /// All but the time that may have been anything.
     pub(crate) fn told(&self) -> i64 {
         self.by_set.values().sum::<i64>() - self.any()
     }
 
-    /// What was one of several classes, the fewest first.
+    /// Time of one of several classes, smallest sets first.
     pub(crate) fn open(&self) -> Vec<(u16, i64)> {
         let several = |set: u16| set.count_ones() > 1 && set != ANY;
         let mut open: Vec<(u16, i64)> =

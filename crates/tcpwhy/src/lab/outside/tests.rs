@@ -1,4 +1,4 @@
-//! Does outside truth say what follows from packets, calls and samples by hand?
+//! Does outside truth agree with what packets, calls and samples show by hand?
 
 use tcpwhy_host::TcpInfo;
 use tcpwhy_lab::workload::{Event, Op, Sample};
@@ -11,7 +11,7 @@ use super::spent::Spent;
 const MS: i64 = 1_000_000;
 const DELAY: i64 = 10 * MS;
 
-/// Entered the path at this ms, with this place and length of its bytes; delivered 10 ms later.
+/// Entered the path at this ms, with this offset and length; delivered 10 ms later.
 fn row(entered_ms: i64, offset: i64, payload: i64) -> Row {
     let at = entered_ms * MS;
     Row { starts: at, ends: at, offset, payload, delivered: Some(at + DELAY), delayed: DELAY, queued: 0 }
@@ -27,7 +27,7 @@ fn write(start_ms: i64, end_ms: i64, offset: u64, bytes: u64) -> Event {
     Event { op: Op::Write, start_ns, end_ns, bytes: Some(bytes), offset: Some(offset), note: None }
 }
 
-/// What the kernel says every 2 ms from one time to another.
+/// The kernel's samples, every 2 ms from one time to another.
 fn says(from_ms: i64, until_ms: i64, unacked: u32, unsent: u32, acked: u64) -> Vec<Sample> {
     let tcp_info = TcpInfo {
         ca_state: Some(0),
@@ -42,7 +42,7 @@ fn says(from_ms: i64, until_ms: i64, unacked: u32, unsent: u32, acked: u64) -> V
     (from_ms..until_ms).step_by(2).map(|at| Sample { at_ns: at * MS, tcp_info }).collect()
 }
 
-/// What a phase from 0 was spent on, in whole ms of what is certain, and what was open.
+/// What a phase from time 0 was spent on, in whole ms of certain time, and the uncertain time.
 fn spent(data: Vec<Row>, samples: &[Sample], writes: &[Event], end: i64) -> (Vec<(Class, i64)>, i64) {
     let rows = Rows { data, syns: Vec::new(), delay: DELAY };
     let mut spent = Spent::default();
@@ -102,13 +102,14 @@ fn full_segments_wait_for_the_window_that_is_full() {
     let (certain, _) = spent(data.clone(), &says(0, 20, 10, 14_480, 0), &writes, 28_960);
     assert_eq!(certain, [(Class::Trip, 10), (Class::Window, 20)]);
 
-    // In a call, with nothing left to send: the buffer is what is full.
+    // During the call, nothing is left to send: the send buffer is full.
     let writes = [write(0, 20, 0, 28_960)];
     let (certain, _) = spent(data, &says(0, 20, 6, 0, 0), &writes, 28_960);
     assert_eq!(certain, [(Class::Trip, 10), (Class::SendBuffer, 20)]);
 }
 
-/// A server that reads more slowly than a request comes does not wait in its reads: what comes meanwhile comes at its pace.
+/// A server that reads more slowly than a request arrives does not block in its reads: data
+/// arriving meanwhile comes at its pace.
 #[test]
 fn what_comes_while_a_server_reads_may_wait_for_its_reader() {
     let writes = [write(0, 0, 0, 28_960)];
@@ -124,7 +125,7 @@ fn what_comes_while_a_server_reads_may_wait_for_its_reader() {
     assert_eq!(phase.read_slowly(10 * MS, 28_960, &mut spent), Some(50 * MS));
     let either = Class::Receiver.bit() | Class::App.bit();
     assert!(spent.open().contains(&(either, 30 * MS)), "{spent}");
-    // All of it had come: what follows is its own.
+    // All of it had arrived: the rest is the server's own time.
     let mut spent = Spent::default();
     assert_eq!(phase.read_slowly(60 * MS, 28_960, &mut spent), Some(60 * MS));
     assert_eq!(spent.told(), 0);

@@ -1,5 +1,5 @@
-//! What did the client say that it measured? Lines `connect START END LOCALPORT` and `exchange START END REQUEST REPLY`; or
-//! only `call START END`, of a framework that hides its connections and what it sends.
+//! What did the client measure? Lines `connect START END LOCALPORT` and `exchange START END REQUEST
+//! REPLY`; or only `call START END`, from a framework that hides its connections and its messages.
 
 use anyhow::{Context as _, bail};
 use tcpwhy_lab::Pair;
@@ -76,7 +76,8 @@ fn exchange(
     }
 }
 
-/// Whether the account says only how long calls took: then the bill's exchanges have no partner to be compared with.
+/// Whether the client only says how long calls took: then the bill's exchanges have no counterpart
+/// to compare with.
 pub(super) fn is_of_calls(truth: &Truth) -> bool {
     truth.connections.iter().all(|connection| connection.setup.error.is_some())
 }

@@ -1,4 +1,4 @@
-//! Which programs talk to which, over what path, and what must come of it? Read from `cases.toml`.
+//! Which programs talk to which, over what path, and what is expected? Read from `cases.toml`.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -19,18 +19,18 @@ pub(super) struct Case {
     pub(super) case: Option<String>,
     /// Programs that must be installed.
     pub(super) needs: Vec<String>,
-    /// Where the server listens.
+    /// The server's port.
     pub(super) port: u16,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rtt: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rate: Option<String>,
-    /// What has to be done before, on the machine itself: fetched, compiled.
+    /// What has to be prepared on the machine itself: downloads, compilation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) prepare: Option<String>,
     /// The server's command.
     pub(super) far: String,
-    /// The client's.
+    /// The client's command.
     pub(super) near: String,
     pub(super) expect: Expect,
 }
@@ -45,7 +45,7 @@ pub(super) fn all() -> anyhow::Result<Vec<Case>> {
     Ok(cases.case)
 }
 
-/// What lies in the programs' directory.
+/// Files in the programs' directory.
 const FILES: &[(&str, &str)] = &[
     ("client.py", include_str!("programs/client.py")),
     ("Rpc.java", include_str!("programs/Rpc.java")),
@@ -76,7 +76,8 @@ impl Case {
         toml::to_string(self).unwrap_or_default()
     }
 
-    /// Path and expectations as a scenario has them. The programs stand where a scenario has its scripts, as comments.
+    /// Path and expectations in the form of a scenario. The programs are comments where a scenario
+    /// has its scripts.
     pub(super) fn scenario(&self) -> anyhow::Result<Scenario> {
         #[derive(Serialize)]
         struct Sections<'a> {

@@ -1,5 +1,5 @@
-//! `tcpwhy lab real`: are the bills right for programs that nobody wrote for this? Servers and clients that are a command
-//! away run at both ends of a path; the client's own clock says how long it took.
+//! `tcpwhy lab real`: are the bills right for programs not written for this project? Common servers
+//! and clients run at both ends of a path; the client's own clock says how long it took.
 
 mod account;
 mod case;
@@ -25,9 +25,9 @@ use crate::output::{complain, print};
 use crate::{ANALYSED, GATE_CLOSED, WRONG_USAGE};
 use case::Case;
 
-/// What other programs disturbed is recorded again.
+/// Recordings disturbed by other programs are made again.
 const TRIES: u32 = 12;
-/// Kept of each packet, as of scenarios.
+/// Bytes kept of each packet, as in scenarios.
 const SNAPLEN_BYTES: u32 = 96;
 
 pub(super) fn run(args: &RealArgs) -> anyhow::Result<u8> {
@@ -92,22 +92,22 @@ fn asked(names: &[String], name: &str) -> bool {
     names.is_empty() || names.iter().any(|asked| name == asked || name.starts_with(&format!("{asked}-")))
 }
 
-/// Where an administrator's shell would find it.
+/// In PATH, or where an administrator's shell would find it.
 #[expect(clippy::disallowed_methods, reason = "programs are looked for where the shell looks")]
 fn is_installed(program: &str) -> bool {
     let path = std::env::var("PATH").unwrap_or_default();
     path.split(':').chain(["/usr/sbin", "/usr/local/sbin"]).any(|dir| Path::new(dir).join(program).exists())
 }
 
-/// In CI everything is installed: what is skipped there has failed.
+/// In CI everything is installed: a skipped case is a failure there.
 #[expect(clippy::disallowed_methods, reason = "CI is where nothing may be skipped")]
 fn in_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| value == "true")
 }
 
-/// Runs one case; captures, truth and the programs' files are left in `dir`.
+/// Runs one case; captures, truth and the programs' files remain in `dir`.
 fn record(case: &Case, dir: &Path, prepared: &Path) -> anyhow::Result<Run> {
-    // On a thread of its own, whose precedence every thread of the laboratory inherits.
+    // On its own thread, whose scheduling priority every thread of the laboratory inherits.
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let real_time = tcpwhy_lab::take_precedence();
@@ -117,7 +117,8 @@ fn record(case: &Case, dir: &Path, prepared: &Path) -> anyhow::Result<Run> {
     })
 }
 
-/// Fetches and compiles what the case needs into a place that the next case finds; commands know it as `prepared`.
+/// Fetches and compiles what the case needs into a directory shared with later cases; commands know
+/// it as `prepared`.
 fn prepare(case: &Case, dir: &Path) -> anyhow::Result<()> {
     let Some(command) = &case.prepare else { return Ok(()) };
     case::write_files(dir)?;
@@ -128,7 +129,7 @@ fn prepare(case: &Case, dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What calls took, and the bill: the framework's own time is in the one and not in the other.
+/// How long calls took, and the bill: only the former includes the framework's own time.
 fn told(run: &Run) -> String {
     let clocked = Spread::of(run.clocked.kind(Kind::Exchange).iter().copied());
     let clocked = clocked.map_or_else(
@@ -137,7 +138,7 @@ fn told(run: &Run) -> String {
     );
     let mut out = format!("{:36} a call took {clocked}\n", run.scenario.name);
     for (end, report) in ["client", "server"].into_iter().zip(&run.bills) {
-        // A String takes any text.
+        // Writing to a String never fails.
         let _ = writeln!(out, "{:38}{end}: {}", "", largest(report));
     }
     out
