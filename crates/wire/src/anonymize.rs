@@ -1,8 +1,9 @@
-//! How are addresses replaced so that the structure stays and nobody is named?
+//! How are addresses replaced so that the network structure stays and nobody can be identified?
 //!
-//! Prefix by prefix (Xu, Fan, Ammar and Moon, Prefix-Preserving IP Address Anonymization, 2002, with SipHash-2-4 for the cipher): two addresses
-//! of one network stay in one network, one address is the same everywhere, and what it was cannot be told without the key. Ports
-//! stay, as they name the service, unless they are to be replaced as well.
+//! Prefix by prefix (Xu, Fan, Ammar and Moon, Prefix-Preserving IP Address Anonymization, 2002,
+//! with SipHash-2-4 as the cipher): two addresses of one network stay in one network, an address
+//! has the same replacement everywhere, and the original cannot be recovered without the key. Ports
+//! stay, because they name the service, unless they are to be replaced as well.
 
 use std::collections::BTreeMap;
 use std::hash::Hasher as _;
@@ -12,9 +13,9 @@ use siphasher::sip128::{Hasher128 as _, SipHasher24 as Digest};
 
 use crate::{Endpoint, Segment};
 
-/// Addresses remembered; beyond it they are worked out anew.
+/// Addresses remembered; further ones are computed again each time.
 const REMEMBERED: usize = 1 << 16;
-/// Where the IPv4 address begins in one of IPv6's form.
+/// The IPv4-mapped prefix of an IPv6 address.
 const V4_MAPPED: u128 = 0xffff << 32;
 
 /// Replaces addresses under one key.
@@ -25,7 +26,7 @@ pub struct Anonymizer {
     known: BTreeMap<u128, u128>,
 }
 
-/// A key from whatever secret there is.
+/// A key derived from any secret.
 pub fn key_of(secret: &[u8]) -> [u8; 16] {
     let mut digest = Digest::new();
     digest.write(secret);
@@ -33,17 +34,17 @@ pub fn key_of(secret: &[u8]) -> [u8; 16] {
 }
 
 impl Anonymizer {
-    /// With this key; ports as well where they are to be.
+    /// Uses this key; replaces ports as well if `ports` is set.
     pub const fn new(key: [u8; 16], ports: bool) -> Self {
         Self { key, ports, known: BTreeMap::new() }
     }
 
-    /// The segment between others.
+    /// The segment with replaced endpoints.
     pub fn segment(&mut self, segment: &Segment) -> Segment {
         Segment { src: self.endpoint(segment.src), dst: self.endpoint(segment.dst), ..*segment }
     }
 
-    /// Another endpoint, the same for the same.
+    /// The replacement of an endpoint, always the same one.
     pub fn endpoint(&mut self, endpoint: Endpoint) -> Endpoint {
         let port = if self.ports { self.port(endpoint.port) } else { endpoint.port };
         Endpoint { addr: self.address(endpoint.addr), port }
@@ -55,7 +56,7 @@ impl Anonymizer {
         }
         let is_v4 = addr >> 32 == V4_MAPPED >> 32;
         let bits = if is_v4 { 32 } else { 128 };
-        // Each bit is turned or not, by what stands before it.
+        // Each bit is flipped or not, depending on the bits before it.
         let other = (0..bits).fold(addr, |other, bit| {
             let shift = bits - bit;
             let prefix = addr.checked_shr(shift).unwrap_or(0);
@@ -67,7 +68,7 @@ impl Anonymizer {
         other
     }
 
-    /// Four rounds of Feistel over the two bytes: no two ports become one.
+    /// A Feistel network of four rounds over the two bytes: no two ports map to the same one.
     fn port(&self, port: u16) -> u16 {
         let [left, right] = port.to_be_bytes();
         let round =

@@ -1,7 +1,8 @@
 //! Bytes to segments.
 //!
-//! What does this packet say about TCP, and when? Everything here is a pure function of the bytes given: no I/O,
-//! no clock. A cut or damaged packet is a value that says what parsed and where it stopped, never a panic.
+//! What does this packet say about TCP, and when? Everything here is a pure function of the given
+//! bytes: no I/O, no clock. A truncated or damaged packet is a value that says what was parsed and
+//! where it stopped, never a panic.
 #![forbid(unsafe_code)]
 
 pub mod anonymize;

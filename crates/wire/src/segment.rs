@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use crate::{Instant, Seq};
 
-/// An address and a port. IPv4 addresses are kept in their IPv4-mapped form (RFC 4291, 2.5.5.2), so that comparing
-/// and hashing two endpoints is the same work for both families.
+/// An address and a port. IPv4 addresses are kept in IPv4-mapped form (RFC 4291, 2.5.5.2), so that
+/// comparing and hashing endpoints is the same work for both families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
     /// The address in network order as a number; IPv4 as `::ffff:a.b.c.d`.
@@ -28,7 +28,7 @@ impl Endpoint {
         Self { addr: u128::from_be_bytes(addr), port }
     }
 
-    /// The address in the standard library's form, IPv4 where it is one.
+    /// The address in the standard library's form; IPv4 if it is a mapped address.
     #[inline]
     pub fn ip(self) -> IpAddr {
         IpAddr::V6(Ipv6Addr::from(self.addr)).to_canonical()
@@ -53,7 +53,7 @@ impl Flags {
     pub const SYN: u8 = 0x02;
     /// Reset the connection.
     pub const RST: u8 = 0x04;
-    /// Push: the sender's buffer was empty behind this segment (that is what stacks do with it).
+    /// Push: this segment emptied the sender's buffer (this is how stacks use it).
     pub const PSH: u8 = 0x08;
     /// The acknowledgement field is valid.
     pub const ACK: u8 = 0x10;
@@ -107,7 +107,7 @@ impl fmt::Debug for Flags {
 pub struct Timestamps {
     /// TSval: the sender's clock when it sent.
     pub val: u32,
-    /// TSecr: the peer's clock that this segment echoes.
+    /// TSecr: the peer's clock value that this segment echoes.
     pub ecr: u32,
 }
 
@@ -120,7 +120,7 @@ pub struct SackBlock {
     pub end: Seq,
 }
 
-/// The options that matter to timing. Unknown options are passed over; malformed ones end the list.
+/// The options relevant to timing. Unknown options are skipped; malformed ones end the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpOptions {
     /// Maximum segment size in bytes (only on SYN).
@@ -129,12 +129,12 @@ pub struct TcpOptions {
     pub window_scale: Option<u8>,
     /// SACK permitted (only on SYN).
     pub sack_permitted: bool,
-    /// The capture ends within them: what is not here may have been sent.
+    /// The captured bytes end within them: options missing here may have been sent.
     pub cut: bool,
     /// Time stamps.
     pub timestamps: Option<Timestamps>,
-    /// Bytes of the header that options take besides the time stamps with their padding (not on SYN): what they take the payload
-    /// lacks to the MSS (RFC 6691).
+    /// Bytes of the header used by options other than the time stamps with their padding (not on
+    /// SYN): they reduce the payload below the MSS (RFC 6691).
     pub beside_stamps: u8,
     pub(crate) sack: [SackBlock; 4],
     pub(crate) sack_blocks: u8,
@@ -147,7 +147,7 @@ impl TcpOptions {
         &self.sack[..self.sack_blocks as usize]
     }
 
-    /// Adds a block; a fifth, which no header can hold, is passed over.
+    /// Adds a block; a fifth, which no header can hold, is ignored.
     #[inline]
     pub fn push_sack(&mut self, block: SackBlock) {
         if let Some(slot) = self.sack.get_mut(self.sack_blocks as usize) {
@@ -164,9 +164,9 @@ pub struct Segment {
     pub packet: u64,
     /// Capture time.
     pub at: Instant,
-    /// Who sent it.
+    /// Its source.
     pub src: Endpoint,
-    /// To whom.
+    /// Its destination.
     pub dst: Endpoint,
     /// Sequence number of the first byte (of the SYN itself on a SYN).
     pub seq: Seq,
@@ -176,17 +176,17 @@ pub struct Segment {
     pub window: u16,
     /// Control bits.
     pub flags: Flags,
-    /// Payload bytes, from the IP header and not from the captured length. More than an MSS where the capture saw
-    /// a segment before the interface split it (TSO) or after it was merged (GRO).
+    /// Payload bytes, from the IP header and not from the captured length. More than an MSS if it
+    /// was captured before the interface split it (TSO) or after it was merged (GRO).
     pub payload_len: u32,
     /// Options.
     pub options: TcpOptions,
-    /// IPv4 identification. Linux counts it up per connection and packet, so that a gap is a packet that the capture
-    /// did not see (`ip_select_ident_segs`, net/ipv4). IPv6 has none.
+    /// IPv4 identification. Linux counts it up per connection and packet, so that a gap is a packet
+    /// that the capture did not see (`ip_select_ident_segs`, net/ipv4). IPv6 has none.
     pub ip_id: Option<u16>,
-    /// Time to live (IPv4) or hop limit (IPv6): tells two sightings of one packet apart from two packets.
+    /// Time to live (IPv4) or hop limit (IPv6): tells two sightings of one packet from two packets.
     pub ttl: u8,
-    /// Its checksum says that it is not as it was sent: whoever gets it drops it. Decoding does not know.
+    /// Its checksum is wrong: the receiver drops it. Not set by decoding.
     pub damaged: bool,
 }
 

@@ -1,11 +1,13 @@
-//! Is this byte before that one? Sequence numbers wrap at 2^32 and compare within half of that (RFC 9293, 3.4).
+//! Is this byte before that one? Sequence numbers wrap at 2^32 and compare within half of that (RFC
+//! 9293, 3.4).
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
 /// A sequence or acknowledgement number.
 ///
-/// `Seq` has no total order: compare with [`Seq::before`] and its relatives, which hold within 2^31 bytes.
+/// `Seq` has no total order: compare with [`Seq::before`] and its relatives, which are valid within
+/// 2^31 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Seq(pub u32);
 
@@ -59,7 +61,7 @@ impl AddAssign<u32> for Seq {
 
 impl Sub for Seq {
     type Output = i32;
-    /// Bytes from `earlier` to `self`; negative where `self` comes before it.
+    /// Bytes from `earlier` to `self`; negative if `self` comes before it.
     #[inline]
     fn sub(self, earlier: Self) -> i32 {
         self.0.wrapping_sub(earlier.0) as i32

@@ -1,6 +1,7 @@
 //! When did it happen, and how long did it take? Integer nanoseconds, signed, never floating point.
 //!
-//! Captures lie about time (clocks step back, time stamps reach the edges of 64 bits), so arithmetic saturates.
+//! Captured times can be wrong (clocks step back, time stamps reach the limits of 64 bits), so
+//! arithmetic saturates.
 
 use std::fmt;
 use std::iter::Sum;
@@ -81,7 +82,7 @@ impl Duration {
         self.0 > 0
     }
 
-    /// The span, or zero where it is negative.
+    /// The span, or zero if it is negative.
     #[must_use]
     #[inline]
     pub const fn at_least_zero(self) -> Self {
@@ -173,7 +174,7 @@ impl Sum for Duration {
 }
 
 impl fmt::Display for Duration {
-    /// Three significant digits and the unit that suits: `43.9 ms`, `1.20 s`, `17 µs`.
+    /// Three significant digits and a suitable unit: `43.9 ms`, `1.20 s`, `17 µs`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0.unsigned_abs();
         let sign = if self.0 < 0 { "-" } else { "" };
@@ -193,7 +194,8 @@ impl fmt::Display for Duration {
     }
 }
 
-/// Saturating, and at no cost where nothing saturates: a branch that is never taken instead of five instructions.
+/// Saturates, at no cost if nothing saturates: a branch that is never taken instead of five
+/// instructions.
 #[inline]
 const fn plus(a: i64, b: i64) -> i64 {
     match a.checked_add(b) {
@@ -202,7 +204,7 @@ const fn plus(a: i64, b: i64) -> i64 {
     }
 }
 
-/// As [`plus`].
+/// Like [`plus`].
 #[inline]
 const fn minus(a: i64, b: i64) -> i64 {
     match a.checked_sub(b) {
@@ -211,7 +213,7 @@ const fn minus(a: i64, b: i64) -> i64 {
     }
 }
 
-/// Where a sum or a difference ends up that leaves the range: on the side of its first number.
+/// The result of a sum or difference out of range: the limit on the side of its first operand.
 #[cold]
 const fn edge(a: i64) -> i64 {
     if a < 0 { i64::MIN } else { i64::MAX }

@@ -21,7 +21,7 @@ const PCAP: &[u8] = &[
     101, 0, 0, 0,           // raw IP
     // record
     0x40, 0xe2, 0x01, 0x00, // 123456 s
-    0x87, 0xd6, 0x12, 0x00, // 1234567 us: more than a second is taken as it stands
+    0x87, 0xd6, 0x12, 0x00, // 1234567 us: more than a second is taken as it is
     3, 0, 0, 0,             // captured
     5, 0, 0, 0,             // on the wire
     0xaa, 0xbb, 0xcc,
@@ -89,7 +89,7 @@ fn reads_pcap_byte_by_byte() {
 fn reads_every_pcap_variant() {
     for order in [Order::Little, Order::Big] {
         for (magic, ns_per_tick) in [(0xa1b2_c3d4, 1_000), (0xa1b2_3c4d, 1), (0xa1b2_cd34, 1_000)] {
-            // The last second that 32 bits can tell is in 2106: unsigned, as Wireshark reads it.
+            // The last second that fits into 32 bits is in 2106: unsigned, as Wireshark reads it.
             let capture = pcap(order, magic, 101, &[(u32::MAX, 999, 3, &[1, 2, 3]), (1, 0, 0, &[])]);
             let last = 4_294_967_295_000_000_000 + 999 * ns_per_tick;
             let packets = vec![packet(1, last, &[1, 2, 3], 3), packet(2, 1_000_000_000, &[], 0)];
@@ -128,13 +128,14 @@ fn sections_interfaces_and_block_types_mix() {
     capture.extend(interface(order, 1, 0, &[option(order, 9, &[0x8a])]));
     capture.extend(enhanced(order, 1, 512, 1, &[1], &[]));
     capture.extend(enhanced(order, 0, 7, 2, &[2], &[]));
-    // Simple packet block: cut by the snap length of interface 0, at the time of the packet before.
+    // Simple packet block: cut by the snap length of interface 0, at the time of the previous
+    // packet.
     capture.extend(block(order, 3, &[&order.u32(60), &[3, 3]]));
     // Obsolete packet block: interface and drop count are 16 bits each.
     let fields = [0, 9, 4, 4].map(|n| order.u32(n)).concat();
     capture.extend(block(order, 2, &[&order.u16(0), &order.u16(5), &fields, &[4, 4, 4, 4]]));
     capture.extend(block(order, 0xbad, &[b"whatever this is"]));
-    // A second section in the other order, its interfaces anew, microseconds by default.
+    // A second section in the other order with new interfaces, microseconds by default.
     let order = Order::Little;
     capture.extend(section(order));
     capture.extend(interface(order, 228, 0, &[]));
@@ -221,7 +222,8 @@ fn more_captured_than_sent_is_read_and_reported_once() {
     assert_eq!(read_pcapng.packets[1], packet(2, 2_000, b"efgh", 4));
 }
 
-/// A section, an interface and packets with the data 0, 1, 2, ... of four bytes each; where each block starts.
+/// A section, an interface and packets with the data 0, 1, 2, ... of four bytes each; and where
+/// each block starts.
 fn numbered_pcapng(packets: u32) -> (Vec<u8>, Vec<usize>) {
     let order = Order::Little;
     let mut capture = [section(order), interface(order, 101, 0, &[])].concat();
@@ -292,7 +294,7 @@ fn a_cut_pcapng_gives_all_before_the_cut_and_its_place() {
     }
 }
 
-/// What the tests below damage: each format once, small.
+/// The captures that the tests below damage: each format once, small.
 fn one_of_each() -> Vec<Vec<u8>> {
     let records: Vec<(u32, u32, u32, &[u8])> = vec![(1, 5, 4, b"abcd"), (2, 6, 9, b"efgh"), (3, 7, 0, b"")];
     let mut captures = vec![PCAPNG.to_vec(), numbered_pcapng(3).0];

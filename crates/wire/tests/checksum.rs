@@ -34,7 +34,8 @@ fn with(field: [u8; 2]) -> Option<Checksum> {
 fn a_checksum_is_right_wrong_or_not_there_yet() {
     assert_eq!(with(RIGHT), Some(Checksum::Right));
     assert!(matches!(with([0x12, 0x34]), Some(Checksum::Wrong { .. })));
-    // 0a00 + 0001 + 0a00 + 0002 + 0006 + 0019: what Linux leaves for the interface to go on from; the same without the length; nothing.
+    // 0a00 + 0001 + 0a00 + 0002 + 0006 + 0019: the partial sum that Linux leaves for the interface;
+    // the same without the length; nothing.
     for unfilled in [[0x14, 0x22], [0x14, 0x09], [0, 0]] {
         assert_eq!(with(unfilled), Some(Checksum::Unfilled));
     }
@@ -45,7 +46,7 @@ fn only_a_whole_packet_tells() {
     for len in 0..PACKET.len() {
         assert_eq!(of(&PACKET[..len], PACKET.len()), None, "{len}");
     }
-    // Behind it, what Ethernet pads.
+    // Followed by Ethernet padding.
     let padded = [&PACKET[..], &[9; 15]].concat();
     assert_eq!(of(&padded, padded.len()), Some(Checksum::Right));
     let mut udp = PACKET;
@@ -74,7 +75,7 @@ proptest! {
             (checksum(&raw), decode(&raw).is_ok())
         };
         prop_assert_eq!(raw(&packet), (Some(Checksum::Right), true));
-        // Damage of one byte of the segment shows, wherever it is.
+        // Damage of one byte of the segment is detected, wherever it is.
         let tcp = 14 + if is_v6 { 40 } else { 20 };
         let place = tcp + flip.0.index(packet.len() - tcp);
         packet[place] ^= flip.1.max(1);

@@ -57,7 +57,7 @@ fn segment(link: LinkType, data: &[u8]) -> Result<Segment, Skip> {
     segment_of(link, data, data.len() as u32)
 }
 
-/// SYN with bytes put in place of others.
+/// SYN with some bytes replaced.
 fn changed(changes: &[(usize, &[u8])]) -> Vec<u8> {
     let mut bytes = SYN.to_vec();
     for (at, with) in changes {
@@ -128,7 +128,7 @@ fn every_link_type_leads_to_the_same_segment() {
     for (link, header) in headers {
         let packet = [&header.concat(), SYN].concat();
         assert_eq!(segment(*link, &packet), Ok(syn()), "{link:?} {header:x?}");
-        // Cut in the link header, and in the headers behind it.
+        // Cut in the link header, and in the headers after it.
         for cut in 0..packet.len() - 24 {
             assert_eq!(
                 segment_of(*link, &packet[..cut], packet.len() as u32),
@@ -146,7 +146,7 @@ fn every_link_type_leads_to_the_same_segment() {
     assert_eq!(segment(LinkType::IPV6, &v6(6, TCP)).map(|s| s.ttl), Ok(61));
 }
 
-/// A frame's header with two bytes of frame control and this behind its three addresses and number.
+/// A frame's header with two bytes of frame control, and these bytes after its three addresses and number.
 fn frame([kind, flags]: [u8; 2], rest: &[u8]) -> Vec<u8> {
     [&[kind, flags, 0x2c, 0][..], &[2; 18], &[0x10, 0], rest].concat()
 }
@@ -158,7 +158,7 @@ fn frames_of_wi_fi_lead_to_the_same_segment() {
     let (qos, aggregate): (&[u8], &[u8]) = (&[0, 0], &[&[0x80, 0][..], &[2; 12], &[0, 68]].concat());
     let frames = [
         (frame([0x08, 1], &SNAP), false),
-        (frame([0x08, 0x0a], &SNAP), false), // from an access point, once more
+        (frame([0x08, 0x0a], &SNAP), false), // from an access point, retransmitted
         (frame([0x88, 1], &[qos, &SNAP].concat()), false),
         (frame([0x88, 0x81], &[qos, &[0; 4], &SNAP].concat()), false), // HT control
         (frame([0x88, 3], &[&[2; 6], qos, &SNAP].concat()), false),    // from one access point to another
@@ -172,7 +172,7 @@ fn frames_of_wi_fi_lead_to_the_same_segment() {
         let radio = [
             [&[0, 0, 17, 0, 3, 0, 0, 0][..], &clock, &[flags]].concat(),
             [&[0, 0, 9, 0, 2, 0, 0, 0][..], &[flags]].concat(),
-            // Three words of what is present; the clock begins at a multiple of 8.
+            // Three words of fields present; the clock begins at a multiple of 8.
             [&[0, 0, 25, 0, 3, 0, 0, 0x80, 0, 0, 0, 0x80, 0, 0, 0, 0][..], &clock, &[flags]].concat(),
         ];
         let mut packets: Vec<_> = radio
@@ -198,7 +198,7 @@ fn frames_of_wi_fi_lead_to_the_same_segment() {
 fn frames_of_wi_fi_without_a_segment_say_why() {
     let cases = [
         (frame([0x80, 0], &SNAP), Skip::NotIp),               // a beacon
-        (vec![0xd4, 0, 0, 0, 2, 2, 2, 2, 2, 2], Skip::NotIp), // an acknowledgement
+        (vec![0xd4, 0, 0, 0, 2, 2, 2, 2, 2, 2], Skip::NotIp), // an ACK frame
         (frame([0x48, 1], &SNAP), Skip::NotIp),               // no data
         (frame([0x08, 1], &[0x42, 0x42, 3, 0, 0, 0, 0, 0]), Skip::NotIp), // a bridge's
         (frame([0x08, 5], &SNAP), Skip::Fragment),
@@ -228,7 +228,7 @@ fn what_is_no_tcp_segment_says_why() {
         (LinkType::RAW, &v6(59, &[]), Skip::NotTcp),             // no next header
         (LinkType::ETHERNET, &endless_tags, Skip::TooManyHeaders),
         (LinkType::RAW, &v6(0, &[0; 400]), Skip::TooManyHeaders),
-        (LinkType::RAW, &changed(&[(6, &[0x20, 0])]), Skip::Fragment), // the first
+        (LinkType::RAW, &changed(&[(6, &[0x20, 0])]), Skip::Fragment), // the first fragment
         (LinkType::RAW, &changed(&[(6, &[0, 185])]), Skip::Fragment),  // a later one
         (LinkType::RAW, &changed(&[(0, &[0x55])]), Skip::BadIpHeader), // IP version 5
         (LinkType::RAW, &changed(&[(0, &[0x44])]), Skip::BadIpHeader), // header of 16 bytes
@@ -278,13 +278,13 @@ fn the_payload_is_as_long_as_the_ip_header_says() {
         segment_of(LinkType::ETHERNET, &[&[0; 12][..], &[8, 0], data].concat(), original_len)
             .map(|s| s.payload_len)
     };
-    // A bare acknowledgement of 40 bytes is padded to Ethernet's minimum of 60.
+    // A bare ACK of 40 bytes is padded to Ethernet's minimum of 60.
     let ack = changed(&[(2, &[0, 40]), (32, &[0x50, 0x10])]);
     assert_eq!(len(&[&ack[..40], &[0; 6]].concat(), 60), Ok(0));
     // A snap length of 64 leaves 14 + 50 of 1514.
     let full = changed(&[(2, &[5, 220])]);
     assert_eq!(len(&full[..50], 1514), Ok(1440));
-    // A super-segment at its largest.
+    // The largest super-segment.
     let large = changed(&[(2, &[255, 255])]);
     assert_eq!(len(&large, 65_549), Ok(65_475));
     // BIG TCP: no length in the header.
@@ -330,7 +330,7 @@ fn option_lengths_that_lie_end_the_list() {
     for lie in [0, 1, 17, 255] {
         assert_eq!(options(254, lie), (Some(1460), None), "length {lie}");
     }
-    // Unknown, and known with a length that is not its own: both are passed over. A shift beyond 14 is 14.
+    // Unknown, and known with a wrong length: both are skipped. A shift beyond 14 is 14.
     assert_eq!(options(254, 2), (Some(1460), Some(14)));
     assert_eq!(options(8, 2), (Some(1460), Some(14)));
     assert_eq!(options(0, 2), (Some(1460), None), "the end of the list");

@@ -1,4 +1,4 @@
-//! Filters: what they pick, and what they say when they cannot be understood.
+//! Filters: which connections they match, and what they report when they cannot be parsed.
 
 use std::net::SocketAddr;
 
@@ -85,7 +85,7 @@ fn picks_what_its_words_say() {
         ("src and dst net 10", true),
         ("net 10.1.0.0 mask 255.255.0.0", true),
         ("net 10.2.0.0 mask 255.255.0.0", false),
-        // As tcpdump does: from left to right, `and` no closer than `or`.
+        // As in tcpdump: from left to right, `and` does not bind more tightly than `or`.
         ("port 8080 or host 10.0.0.6 and port 80", false),
         ("port 8080 or (host 10.0.0.6 and port 80)", true),
         ("port 80 and host 10.0.0.6 or port 8080", true),
@@ -169,7 +169,8 @@ fn mixed_operators_are_bounded_too() {
     assert_eq!(filter("port 1 or port 2 and port 3").to_string(), "(port 1 or port 2) and port 3");
 }
 
-/// What stands deep in the first of many terms is in the parentheses of all that follow, where it is shown.
+/// A deep expression in the first of many terms is inside the parentheses of all later terms when
+/// shown.
 #[test]
 fn what_is_understood_is_understood_as_it_is_shown() {
     let text = |lists: usize| format!("{}port 1", "not ".repeat(30)) + &" and port 2 or port 3".repeat(lists);

@@ -1,11 +1,12 @@
-//! Are packets put together from their fragments as their receiver does it (RFC 791, 3.2; RFC 8200, 4.5), in bounded memory and time?
+//! Are packets reassembled from their fragments as their receiver does it (RFC 791, 3.2; RFC 8200,
+//! 4.5), in bounded memory and time?
 
 use proptest::prelude::*;
 use tcpwhy_wire::capture::{LinkType, RawPacket};
 use tcpwhy_wire::decode::{Fragments, Put};
 use tcpwhy_wire::{Duration, Instant, Segment, Skip, decode};
 
-/// 60 bytes behind the IP header: TCP from port 40000 to 80, and 40 bytes of payload.
+/// 60 bytes after the IP header: TCP from port 40000 to 80, and 40 bytes of payload.
 #[rustfmt::skip]
 const TCP: [u8; 60] = [
     0x9c, 0x40, 0, 80, 0, 0, 0, 1, 0, 0, 0, 2, 0x50, 0x10, 1, 0, 0, 0, 0, 0, // TCP
@@ -13,7 +14,7 @@ const TCP: [u8; 60] = [
     21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40,
 ];
 
-/// An IPv4 packet with these bytes, so many bytes into the whole one.
+/// An IPv4 fragment with these bytes, at this offset of the whole packet.
 fn v4(protocol: u8, id: u8, at: usize, more: bool, bytes: &[u8]) -> Vec<u8> {
     let [a, b] = (20 + bytes.len() as u16).to_be_bytes();
     let [f, g] = ((at / 8) as u16 | u16::from(more) << 13).to_be_bytes();
@@ -21,7 +22,7 @@ fn v4(protocol: u8, id: u8, at: usize, more: bool, bytes: &[u8]) -> Vec<u8> {
     [&header[..], bytes].concat()
 }
 
-/// An IPv6 packet with these bytes behind a fragment header, and hop-by-hop options before it.
+/// An IPv6 packet with these bytes after a fragment header, and hop-by-hop options before it.
 fn v6(id: u8, at: usize, more: bool, bytes: &[u8]) -> Vec<u8> {
     let [a, b] = (16 + bytes.len() as u16).to_be_bytes();
     let [f, g] = (at as u16 | u16::from(more)).to_be_bytes();
@@ -42,7 +43,7 @@ fn raw(number: u64, at_ms: i64, data: &[u8], original_len: usize) -> RawPacket<'
     }
 }
 
-/// What comes of these packets: segments, and of how many pieces.
+/// The result of these packets: segments, and the number of fragments of each.
 fn put_together(packets: &[Vec<u8>]) -> Vec<(Segment, u64)> {
     let (mut fragments, mut whole) = (Fragments::default(), Vec::new());
     for (packet, number) in packets.iter().zip(1..) {
@@ -55,7 +56,7 @@ fn put_together(packets: &[Vec<u8>]) -> Vec<(Segment, u64)> {
     whole
 }
 
-/// The segment as it would have come in one piece, with the number and the time of this packet.
+/// The segment as it would have come unfragmented, with the number and the time of this packet.
 fn in_one(data: &[u8], number: u64) -> Segment {
     decode(&raw(number, number as i64, data, data.len())).expect("a segment")
 }
@@ -72,7 +73,7 @@ fn two_fragments_are_a_segment_that_passed_with_the_second() {
     assert_eq!(put_together(&pieces), [(in_one(&whole, 2), 2)]);
 }
 
-/// Another packet's pieces, one that is there already, and one beyond the end or across another one.
+/// Another packet's fragments, a duplicate, and one beyond the end or overlapping another one.
 #[test]
 fn pieces_that_do_not_go_together_make_nothing() {
     let (first, last) = (v4(6, 7, 0, true, &TCP[..24]), v4(6, 7, 24, false, &TCP[24..]));
@@ -89,12 +90,12 @@ fn pieces_that_do_not_go_together_make_nothing() {
     for other in others {
         assert_eq!(put_together(&[first.clone(), other]), []);
     }
-    // A piece across another one: the packet is given up, and the pieces behind that are too few.
+    // An overlapping fragment: the packet is dropped, and the later fragments are too few.
     let across = v4(6, 7, 8, true, &TCP[8..32]);
     assert_eq!(put_together(&[first, across, last]), []);
 }
 
-/// What a tunnel's packet is divided into is pieces of UDP, of which only the first one shows what they are.
+/// The fragments of a tunnel's packet are UDP, and only the first one shows that it is a tunnel.
 #[test]
 fn a_tunnel_s_packet_is_put_together() {
     let inner = v4(6, 1, 0, false, &TCP);
@@ -106,7 +107,7 @@ fn a_tunnel_s_packet_is_put_together() {
     assert_eq!(put_together(&[v4(17, 7, 64, false, &vxlan[64..])]), []);
 }
 
-/// The snap length cuts what is carried, never how long it was.
+/// The snap length cuts the captured bytes, never the original length.
 #[test]
 fn what_was_cut_is_missing_and_counted() {
     let pieces = [v4(6, 7, 0, true, &TCP[..32]), v4(6, 7, 32, false, &TCP[32..])];

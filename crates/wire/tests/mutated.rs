@@ -1,5 +1,5 @@
-//! Does the decoder read damaged packets as etherparse reads them? Good packets, of which some bytes are others and the end is
-//! missing.
+//! Does the decoder read damaged packets like etherparse? Good packets with some bytes changed and
+//! the end cut off.
 
 use etherparse::{
     LaxSlicedPacket, NetSlice, PacketBuilder, SlicedPacket, TcpOptionElement, TcpSlice, TransportSlice,
@@ -65,7 +65,7 @@ fn ours(packet: &[u8]) -> Result<Segment, Skip> {
     })
 }
 
-/// What etherparse makes of the TCP header, and whether its options are good ones.
+/// etherparse's reading of the TCP header, and whether its options are well-formed.
 fn theirs(tcp: &TcpSlice<'_>, src: Endpoint, dst: Endpoint, ip_id: Option<u16>, ttl: u8) -> (Segment, bool) {
     let flags = [
         (tcp.fin(), Flags::FIN),
@@ -121,7 +121,8 @@ fn theirs(tcp: &TcpSlice<'_>, src: Endpoint, dst: Endpoint, ip_id: Option<u16>, 
     (segment, good)
 }
 
-/// What only one of the two reads: MACsec and IPv4's authentication header they, odd tags and PPPoE this one.
+/// Packets that only one of the two reads: etherparse reads MACsec and IPv4's authentication
+/// header, this decoder odd tags and PPPoE.
 fn is_read_by_one(packet: &[u8]) -> bool {
     let ethertypes = [12, 16, 20].map(|at| packet.get(at..at + 2).unwrap_or_default());
     let odd: [&[u8]; 4] = [&[0x88, 0xe5], &[0x92, 0x00], &[0x88, 0x64], &[0x91, 0x00]];
@@ -169,12 +170,14 @@ proptest! {
                 }
                 prop_assert_eq!(ours, theirs);
             }
-            // Whole packets without TCP. Extension headers in any order are read here, and there not.
+            // Whole packets without TCP. Extension headers in any order are read here, but not by
+            // etherparse.
             Ok(sliced) => {
                 let v6 = matches!(sliced.net, Some(NetSlice::Ipv6(_)));
                 prop_assert!(ours.is_err() || v6, "{:?}, but {:?}", ours, sliced);
             }
-            // Cut or contradictory ones: what this one still reads, etherparse reads where it is lenient.
+            // Truncated or contradictory ones: those that this decoder still reads, etherparse
+            // reads in its lax mode.
             Err(_) => if let Ok(ours) = ours {
                 let lax = LaxSlicedPacket::from_ethernet(&packet).expect("it has a link layer");
                 if let Some(TransportSlice::Tcp(tcp)) = lax.transport {

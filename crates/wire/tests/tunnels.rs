@@ -1,4 +1,5 @@
-//! What within a tunnel is not read, and what is it called? What is read is compared with tshark in crates/tcpwhy/tests/tshark.rs.
+//! Which tunnels are not decapsulated, and how is that reported? The others are compared with
+//! tshark in crates/tcpwhy/tests/tshark.rs.
 
 use tcpwhy_wire::capture::{LinkType, RawPacket};
 use tcpwhy_wire::{Endpoint, Instant, Segment, Skip, TcpOptions, decode};
@@ -86,12 +87,13 @@ fn depth_is_bounded() {
     }
     assert_eq!(segment(&nested(9)), Err(Skip::TooManyHeaders));
     assert_eq!(segment(&nested(1_000)), Err(Skip::TooManyHeaders));
-    // Frames in frames, each behind a label.
+    // Frames in frames, each after a label.
     let frames = [&[0, 1, 1, 64][..], &[2; 12], &[0x88, 0x47]].concat().repeat(2_000);
     assert_eq!(segment(&ipv4(137, [0x40, 0], &frames)), Err(Skip::TooManyHeaders));
 }
 
-/// Wherever it is cut, and whatever a byte is, there is an answer; a cut says that it is one, or changes nothing but the options.
+/// Wherever it is cut, and whatever a byte is, there is a result; a cut packet is reported as such,
+/// or only its options are affected.
 #[test]
 fn damaged_tunnels_are_read_or_named() {
     let vxlan = udp(4789, &[&[8, 0, 0, 0, 0, 0, 1, 0], &ETHERNET, &INNER]);
@@ -103,10 +105,12 @@ fn damaged_tunnels_are_read_or_named() {
     ];
     let gtp = udp(2152, &[&[0x34, 0xff, 0, 48, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0, 9, 0], &INNER]);
     let mpls = [&[0, 1, 0, 64, 0, 1, 1, 64, 0, 0, 0, 0][..], &ETHERNET, &INNER].concat();
-    // A length, the tunnel's number, the session's, two sequence numbers, two bytes of padding, address and control, IPv4.
+    // A length, tunnel and session identifiers, two sequence numbers, two bytes of padding, address
+    // and control, IPv4.
     let l2tp = [0x4a, 2, 0, 62, 0, 1, 0, 2, 0, 3, 0, 4, 0, 2, 9, 9, 0xff, 3, 0, 0x21];
     let l2tp = udp(1701, &[&l2tp, &INNER]);
-    // As many bytes as are in it, a call's number, its packet's number, the last one that came; address and control left out.
+    // Payload length, call identifier, sequence number, acknowledgement number; address and control
+    // left out.
     let pptp = [0x30, 0x81, 0x88, 0x0b, 0, 41, 0, 1, 0, 0, 0, 1, 0, 0, 0, 7, 0x21];
     let pptp = [&pptp[..], &INNER].concat();
     let kinds = [(17, vxlan), (47, erspan.concat()), (17, gtp), (137, mpls), (17, l2tp), (47, pptp)];

@@ -1,4 +1,4 @@
-//! In which byte order does this capture write its numbers?
+//! In which byte order are this capture's numbers?
 
 /// Byte order of a pcap file or a pcapng section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

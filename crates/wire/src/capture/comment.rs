@@ -1,21 +1,23 @@
-//! How does a packet of a pcapng capture get a comment, and stay what it is?
+//! How does a packet of a pcapng capture get a comment, without changing anything else?
 //!
-//! The block is copied, one option (opt_comment) longer; whatever else it says stays. Other blocks have no comments of packets.
+//! The block is copied with one more option (opt_comment); everything else in it stays. Other kinds
+//! of blocks do not hold packet comments.
 
 const PACKET: u32 = 2;
 const ENHANCED_PACKET: u32 = 6;
 /// Type and length.
 const HEAD_LEN: usize = 8;
-/// Body bytes before the packet, of both kinds of block.
+/// Body bytes before the packet, in both kinds of block.
 const FIELDS_LEN: usize = 20;
-/// A longer one does not fit an option's length field.
+/// A longer comment does not fit an option's length field.
 const COMMENT_LEN_MAX: usize = 65_532;
 
-/// The block with a comment in front of its other options. `None` where it is no packet's block, or one without options.
+/// The block with a comment before its other options. `None` if it is not a packet block, or one
+/// without options.
 pub fn with_comment(block: &[u8], comment: &str) -> Option<Vec<u8>> {
     let len = u32::try_from(block.len()).ok()?;
     let field = |at: usize| block.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
-    // The length says in which order numbers are written; it has been read once already.
+    // The block has been read before, so its length shows the byte order.
     let is_little = u32::from_le_bytes(field(4)?) == len;
     let number =
         |at: usize| field(at).map(|b| if is_little { u32::from_le_bytes(b) } else { u32::from_be_bytes(b) });
@@ -27,7 +29,7 @@ pub fn with_comment(block: &[u8], comment: &str) -> Option<Vec<u8>> {
     let rest = block.get(options..block.len().checked_sub(4)?)?;
     let text = &comment.as_bytes()[..comment.floor_char_boundary(COMMENT_LEN_MAX)];
     let padding = text.len().next_multiple_of(4) - text.len();
-    // Without options there is no end of them either.
+    // Without options there is no end-of-options mark either.
     let end: &[u8] = if rest.is_empty() { &[0; 4] } else { &[] };
     let longer = u32::try_from(4 + text.len() + padding + end.len()).ok()?;
     let (short, long) = if is_little {

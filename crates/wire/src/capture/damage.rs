@@ -1,4 +1,5 @@
-//! What is wrong with this capture, and where? Damage is a value: everything readable around it is kept.
+//! What is wrong with this capture, and where? Damage is a value: everything readable around it is
+//! kept.
 
 use std::fmt;
 
@@ -14,27 +15,29 @@ pub struct Damage {
 /// What is wrong at a place in a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DamageKind {
-    /// There is not one byte.
+    /// Not a single byte.
     Empty,
-    /// The first four bytes are those of no capture format known here.
+    /// The first four bytes are of no supported capture format.
     NotACapture([u8; 4]),
     /// The capture ends inside a header, record or block.
     CutShort {
         /// Bytes that the piece needs from `offset` on.
         needs: u64,
-        /// Bytes that are there.
+        /// Bytes available.
         has: u64,
     },
-    /// A pcap record claims to hold more than any packet does.
+    /// A pcap record claims to be longer than any packet.
     RecordTooLong(u32),
-    /// A packet claims more captured bytes than it had on the wire. It is read all the same; this is reported once.
+    /// A packet claims more captured bytes than it had on the wire. It is read anyway; this is
+    /// reported once.
     MoreCapturedThanSent {
         /// Bytes captured.
         captured: u32,
         /// Bytes on the wire.
         original: u32,
     },
-    /// A pcapng block with an impossible length: below 12, no multiple of 4, or beyond [`super::MAX_BLOCK_LEN`].
+    /// A pcapng block with an impossible length: below 12, not a multiple of 4, or above
+    /// [`super::MAX_BLOCK_LEN`].
     BlockLength(u32),
     /// The two length fields of a pcapng block differ.
     BlockLengthsDiffer(u32, u32),
@@ -42,9 +45,9 @@ pub enum DamageKind {
     ByteOrderMagic,
     /// A pcapng block too short for its fixed fields or for the packet that it claims to hold.
     BlockBody(u32),
-    /// A packet of an interface that the section has not described.
+    /// A packet of an interface that its section has not described.
     NoSuchInterface(u32),
-    /// More interfaces than a section may describe here ([`super::MAX_INTERFACES`]).
+    /// More interfaces than a section may describe ([`super::MAX_INTERFACES`]).
     TooManyInterfaces,
 }
 

@@ -1,7 +1,8 @@
-//! Which bytes say what a segment says, and nothing else?
+//! Which bytes express a segment, and nothing else?
 //!
-//! For captures that are given away: an IP and a TCP header built from the segment, so that nothing of the packet's own bytes is left. Link
-//! headers, tunnels, payload and options that timing does not need are not there; lengths say what was.
+//! For captures that are given away: an IP and a TCP header are built from the segment, so that
+//! none of the packet's own bytes remain. Link headers, tunnels, payload and options irrelevant to
+//! timing are left out; length fields keep the original lengths.
 
 use std::net::IpAddr;
 
@@ -12,7 +13,7 @@ const V4_LEN: usize = 20;
 const V6_LEN: usize = 40;
 const TCP: u8 = 6;
 
-/// A packet of link type RAW: the headers, and how long it was with its payload.
+/// A packet of link type RAW: the headers, and its original length with payload.
 pub fn headers(segment: &Segment) -> (Vec<u8>, u32) {
     let options = options(segment);
     let tcp_len = TCP_LEN + options.len();
@@ -22,7 +23,7 @@ pub fn headers(segment: &Segment) -> (Vec<u8>, u32) {
     if is_v4 {
         let total = carried + V4_LEN as u32;
         out.extend([0x45, 0]);
-        // 0 for what is longer than the field, as segmentation offload leaves it.
+        // 0 if the length exceeds the field, as segmentation offload does.
         out.extend(u16::try_from(total).unwrap_or(0).to_be_bytes());
         out.extend(segment.ip_id.unwrap_or(0).to_be_bytes());
         out.extend([0x40, 0, segment.ttl, TCP, 0, 0]);
@@ -44,7 +45,7 @@ pub fn headers(segment: &Segment) -> (Vec<u8>, u32) {
     out.extend(segment.ack.0.to_be_bytes());
     out.extend([(tcp_len as u8 / 4) << 4, segment.flags.0]);
     out.extend(segment.window.to_be_bytes());
-    // The payload that it was summed over is gone.
+    // Checksum 0: the payload that it covered is gone.
     out.extend([0; 4]);
     out.extend(options);
     (out, ip_len + carried)
@@ -57,7 +58,7 @@ fn address(out: &mut Vec<u8>, endpoint: Endpoint) {
     }
 }
 
-/// Those that timing needs (RFC 9293, 3.2; RFC 7323; RFC 2018), padded to whole words.
+/// The options that timing needs (RFC 9293, 3.2; RFC 7323; RFC 2018), padded to whole words.
 fn options(segment: &Segment) -> Vec<u8> {
     let of = &segment.options;
     let mut out = Vec::new();
@@ -76,7 +77,7 @@ fn options(segment: &Segment) -> Vec<u8> {
         out.extend(stamps.val.to_be_bytes());
         out.extend(stamps.ecr.to_be_bytes());
     }
-    // A header has room for forty bytes of them.
+    // A header has room for forty bytes of options.
     let room = 38_usize.saturating_sub(out.len()) / 8;
     let blocks = &of.sack()[..of.sack().len().min(room)];
     if !blocks.is_empty() {

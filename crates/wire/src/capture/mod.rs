@@ -1,7 +1,7 @@
-//! Which packets does this capture hold?
+//! Which packets does this capture contain?
 //!
-//! [`Reader`] takes the bytes of a pcap or pcapng capture as they come and gives packets that borrow from them. It does
-//! no I/O and no allocation per packet:
+//! [`Reader`] takes the bytes of a pcap or pcapng capture as they arrive and gives packets that
+//! borrow from them. It does no I/O and no allocation per packet:
 //!
 //! ```
 //! use tcpwhy_wire::capture::{Event, Reader};
@@ -39,13 +39,14 @@ pub use damage::{Damage, DamageKind};
 pub use headers::headers;
 pub use resync::RESYNC_LEN;
 
-/// No packet is longer: Linux builds super-segments of up to 512 KiB (`GSO_MAX_SIZE`), tcpdump captures 256 KiB.
+/// Packets are not longer than this: Linux builds super-segments of up to 512 KiB (`GSO_MAX_SIZE`),
+/// tcpdump captures 256 KiB.
 pub const MAX_PACKET_LEN: u32 = 1 << 20;
 
-/// A longer pcapng block is taken for damage. It bounds what a caller must buffer.
+/// A longer pcapng block is treated as damage. This limits what a caller must buffer.
 pub const MAX_BLOCK_LEN: u32 = 16 << 20;
 
-/// More interfaces in one section are taken for damage. It bounds memory.
+/// More interfaces in one section are treated as damage. This limits memory.
 pub const MAX_INTERFACES: usize = 1 << 16;
 
 /// The link-layer header type that packets start with (the LINKTYPE_ registry of tcpdump.org).
@@ -73,9 +74,9 @@ impl LinkType {
     pub const LOOP: Self = Self(108);
     /// Linux "cooked" capture (`tcpdump -i any`).
     pub const LINUX_SLL: Self = Self(113);
-    /// IEEE 802.11 behind what the radio said of it, as radiotap has it.
+    /// IEEE 802.11 with a radiotap header before it.
     pub const IEEE802_11_RADIOTAP: Self = Self(127);
-    /// A link behind what was said of the packet (PPI).
+    /// A link header preceded by per-packet information (PPI).
     pub const PPI: Self = Self(192);
     /// Raw IPv4.
     pub const IPV4: Self = Self(228);
@@ -85,54 +86,55 @@ impl LinkType {
     pub const LINUX_SLL2: Self = Self(276);
 }
 
-/// One packet as the capture holds it.
+/// One packet as it is in the capture.
 ///
-/// Its fields lie in this order, number and time apart: side by side they would go into a segment in one piece of 16 bytes, which a
-/// processor cannot hand on that has just written them in two (see [`crate::Usual`]).
+/// The fields are in this order, with number and time apart: adjacent, they would be copied into a
+/// segment in one piece of 16 bytes, which defeats a processor's store forwarding if they have just
+/// been written in two (see [`crate::Usual`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct RawPacket<'a> {
     /// Packet number, counted from 1 as Wireshark does.
     pub number: u64,
-    /// What the first bytes of `data` are.
+    /// The type of the header with which `data` begins.
     pub link: LinkType,
     /// The interface within its pcapng section; 0 in pcap.
     pub interface: u32,
-    /// Capture time. A pcapng simple packet block has none and gets that of the packet before it.
+    /// Capture time. A pcapng simple packet block has none and gets that of the previous packet.
     pub at: Instant,
     /// The captured bytes.
     pub data: &'a [u8],
     /// Bytes on the wire; at least the length of `data`.
     pub original_len: u32,
-    /// Packets that the capture lost since the packet before, where this packet says so.
+    /// Packets that the capture lost since the previous packet, if this packet says so.
     pub dropped: u32,
 }
 
-/// What lies so many bytes behind a packet is fetched while that is worked on, the headers of long packets: a few packets later its turn
-/// comes.
+/// The bytes at this distance after a packet are prefetched while it is processed: they are the
+/// headers of long packets, whose turn comes a few packets later.
 const AHEAD: usize = 2048;
 
 /// What [`Reader::next`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step<'a> {
-    /// Bytes at the front of the buffer that are dealt with: the next call gets what is behind them.
+    /// Bytes consumed at the front of the buffer: the next call gets the bytes after them.
     pub consumed: usize,
     /// What they were.
     pub event: Event<'a>,
 }
 
-/// What a piece of a capture was.
+/// A piece of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// A packet.
     Packet(RawPacket<'a>),
-    /// Something else that was understood or passed over: call again.
+    /// Another block, which was understood or skipped: call again.
     Skipped,
     /// Call again with a buffer of at least this many bytes, or with `at_eof`.
     NeedMore(usize),
-    /// Something is wrong here: call again, there may be more behind it.
+    /// Something is wrong here: call again, there may be more after it.
     Damaged(Damage),
-    /// There is no more. Every later call says so too.
+    /// End of the capture. Every later call returns this too.
     End,
 }
 
@@ -167,7 +169,7 @@ impl fmt::Display for Format {
     }
 }
 
-/// What a pcapng capture says about packets that it lost.
+/// What a pcapng capture says about lost packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
     /// By the interface statistics blocks: `isb_ifdrop` and `isb_osdrop` summed over interfaces and sections.
@@ -177,18 +179,19 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// The two sources count the same losses, each as far as it knows them.
+    /// Both sources count the same losses, each as far as it knows them.
     pub fn total(self) -> u64 {
         self.by_statistics.max(self.by_packets)
     }
 }
 
-/// Reads a capture from bytes as they come.
+/// Reads a capture from bytes as they arrive.
 ///
-/// Call [`Reader::next`] with all bytes that are there and not yet consumed, and with `at_eof` once no more will come.
-/// Drop [`Step::consumed`] bytes from the front after each call. A buffer of 256 KiB or more makes [`Event::NeedMore`]
-/// rare; it never asks for more than [`MAX_BLOCK_LEN`] bytes. To stay linear on hostile captures, make room for twice
-/// of what is asked when moving bytes to the front.
+/// Call [`Reader::next`] with all bytes that are available and not yet consumed, and with `at_eof`
+/// once no more will come. Drop [`Step::consumed`] bytes from the front after each call. With a
+/// buffer of 256 KiB or more, [`Event::NeedMore`] is rare; it never asks for more than
+/// [`MAX_BLOCK_LEN`] bytes. To stay linear on hostile captures, make room for twice what is asked
+/// for when moving bytes to the front.
 #[derive(Clone, Debug)]
 pub struct Reader {
     /// Offset of the buffer's first byte.
@@ -219,7 +222,8 @@ impl Reader {
         Self::numbered_after(0)
     }
 
-    /// At the start of a capture whose first packet is number `last + 1`: numbers run on over several inputs.
+    /// At the start of a capture whose first packet is number `last + 1`: numbers continue over
+    /// several inputs.
     pub const fn numbered_after(last: u64) -> Self {
         Self { offset: 0, number: last, format: None, state: State::Start }
     }
@@ -239,7 +243,7 @@ impl Reader {
         self.offset
     }
 
-    /// How many interfaces the capture has described so far; a pcap file has one and does not.
+    /// How many interfaces the capture has described so far; a pcap file describes none.
     pub fn interfaces(&self) -> usize {
         match &self.state {
             State::Pcapng(pcapng) => pcapng.interfaces(),
@@ -247,7 +251,7 @@ impl Reader {
         }
     }
 
-    /// What the capture has said so far about packets that it lost.
+    /// The losses that the capture has reported so far.
     pub fn drops(&self) -> Drops {
         match &self.state {
             State::Pcapng(pcapng) => pcapng.drops(),
@@ -255,7 +259,7 @@ impl Reader {
         }
     }
 
-    /// The next piece of the capture at the front of `buf`.
+    /// The next piece of the capture, at the front of `buf`.
     #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
     #[inline(always)]
     pub fn next<'a>(&mut self, buf: &'a [u8], at_eof: bool) -> Step<'a> {
@@ -270,7 +274,7 @@ impl Reader {
         step
     }
 
-    /// The same of what is no pcap file.
+    /// The same for anything but a pcap file.
     #[inline(never)]
     fn next_of_others<'a>(&mut self, buf: &'a [u8], at_eof: bool) -> Step<'a> {
         match &mut self.state {
@@ -280,7 +284,8 @@ impl Reader {
         }
     }
 
-    /// Undoes the last [`Reader::next`], which gave this packet and consumed so many bytes: the packet comes again.
+    /// Undoes the last [`Reader::next`], which gave this packet and consumed this many bytes: the
+    /// packet comes again.
     #[cold]
     pub fn put_back(&mut self, packet: &RawPacket<'_>, consumed: usize) {
         self.offset -= consumed as u64;
@@ -290,9 +295,10 @@ impl Reader {
         }
     }
 
-    /// In bytes from the middle of this capture, from `offset` on, the first place where a packet or block certainly begins.
-    /// The reader has given the capture's first packet, and knows from it what to look for. [`RESYNC_LEN`] bytes are
-    /// enough; in fewer, or in damaged ones, none may be found.
+    /// Finds the first place in bytes from the middle of this capture, from `offset` on, where a
+    /// packet or block certainly begins. The reader must have given the capture's first packet,
+    /// which shows what to look for. [`RESYNC_LEN`] bytes are enough; with fewer, or damaged ones,
+    /// no place may be found.
     pub fn resynchronise(&self, buf: &[u8], at_eof: bool, offset: u64, first: Instant) -> Option<usize> {
         match &self.state {
             State::Pcap(pcap) => resync::find(buf, at_eof, 1, |bytes| pcap.plausible_record(bytes, first)),
@@ -306,8 +312,8 @@ impl Reader {
         }
     }
 
-    /// Goes on at another place of the capture, where a packet or block begins: the next call gets the bytes there. Packet
-    /// numbers go on from the last one given.
+    /// Continues at another offset of the capture, where a packet or block begins: the next call
+    /// gets the bytes there. Packet numbers continue from the last one given.
     pub fn jump(&mut self, offset: u64) {
         self.offset = offset;
     }

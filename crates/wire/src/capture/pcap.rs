@@ -1,7 +1,8 @@
 //! Where does the next record of a classic pcap file end?
 //!
-//! The format (draft-ietf-opsawg-pcap): a file header of 24 bytes, then records of 16 bytes of header and the packet. There is no
-//! mark between records, so nothing behind a lying length can be trusted: reading stops there.
+//! The format (draft-ietf-opsawg-pcap): a file header of 24 bytes, then records of a 16-byte header
+//! and the packet. There is no mark between records, so nothing after a wrong length can be
+//! trusted: reading stops there.
 
 use super::bytes::Order;
 use super::{Damage, DamageKind, Event, Format, LinkType, MAX_PACKET_LEN, RawPacket, Step};
@@ -12,7 +13,7 @@ const RECORD_HEADER_LEN: usize = 16;
 /// Kuznetsov's patch to libpcap 0.4 adds interface index, protocol and packet type.
 const MODIFIED_RECORD_HEADER_LEN: usize = 24;
 
-/// Format and byte order by the first four bytes.
+/// Format and byte order, from the first four bytes.
 pub(super) fn recognise(magic: [u8; 4]) -> Option<(Format, Order)> {
     let format = |magic: u32| match magic {
         0xa1b2_c3d4 => Some(Format::Pcap),
@@ -32,20 +33,21 @@ pub(super) struct Pcap {
     ns_per_tick: i64,
     link: LinkType,
     stopped: bool,
-    /// Damage in a packet that was given all the same; reported once.
+    /// Damage in a packet that was given anyway; reported once.
     lie: Option<Damage>,
     lied: bool,
 }
 
-/// Where records are searched, their times are expected from so much before that of the first packet...
+/// In a search for records, their times are expected from this long before the first packet...
 const BEFORE_FIRST_MAX_S: i64 = 86_400;
-/// ...to so much after it.
+/// ...to this long after it.
 const AFTER_FIRST_MAX_S: i64 = 10 * 366 * 86_400;
 
 impl Pcap {
     pub(super) fn new(format: Format, order: Order, header: &[u8; FILE_HEADER_LEN]) -> Self {
         let [.., a, b, c, d] = *header;
-        // The upper bits tell about a frame check sequence behind each packet, which IP lengths leave out anyway.
+        // The upper bits say whether a frame check sequence follows each packet; IP lengths exclude
+        // it anyway.
         let link = LinkType(order.u32([a, b, c, d]) as u16);
         let modified = format == Format::PcapModified;
         Self {
@@ -86,7 +88,7 @@ impl Pcap {
             let what = DamageKind::MoreCapturedThanSent { captured, original };
             self.lie = Some(Damage { offset, what });
         }
-        // Seconds and ticks are 32 bits wide, so that this cannot overflow.
+        // Seconds and ticks have 32 bits, so this cannot overflow.
         let ns = i64::from(seconds) * 1_000_000_000 + i64::from(ticks) * self.ns_per_tick;
         let packet = RawPacket {
             number,
@@ -100,7 +102,7 @@ impl Pcap {
         Step { consumed: end, event: Event::Packet(packet) }
     }
 
-    /// Length of the record that may start here in a capture whose first packet has this time.
+    /// Length of the record that may start here, in a capture whose first packet has this time.
     pub(super) fn plausible_record(&self, bytes: &[u8], first: Instant) -> Option<usize> {
         let header = bytes.first_chunk::<RECORD_HEADER_LEN>()?;
         let field = |i: usize| self.order.u32([header[i], header[i + 1], header[i + 2], header[i + 3]]);

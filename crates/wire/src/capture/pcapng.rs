@@ -1,8 +1,8 @@
-//! Which packets do the blocks of a pcapng file hold, and when were they captured?
+//! Which packets do the blocks of a pcapng file contain, and when were they captured?
 //!
-//! The format (draft-ietf-opsawg-pcapng): blocks of type, total length, body, and the total length again. That second length
-//! makes it possible to find the next block behind a damaged one. Sections start anew, with a byte order and
-//! interfaces of their own; each interface has its own unit of time.
+//! The format (draft-ietf-opsawg-pcapng): blocks of type, total length, body, and the total length
+//! again. The second length makes it possible to find the next block after a damaged one. Each
+//! section has its own byte order and interfaces; each interface has its own unit of time.
 
 use super::bytes::Order;
 use super::{
@@ -13,7 +13,7 @@ use crate::Instant;
 
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
-/// Obsolete, but old captures have it.
+/// Obsolete, but found in old captures.
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const NAME_RESOLUTION: u32 = 4;
@@ -22,19 +22,19 @@ const ENHANCED_PACKET: u32 = 6;
 const DECRYPTION_SECRETS: u32 = 10;
 const CUSTOM: u32 = 0x0bad;
 
-/// The length field before and behind the body, and the type.
+/// The type, and the length fields before and after the body.
 const FRAME_LEN: usize = 12;
-/// Body bytes before the packet: interface, time (twice 4), captured and original length.
+/// Body bytes before the packet: interface, time (two words), captured and original length.
 const ENHANCED_FIELDS_LEN: usize = 20;
 
-/// From an interface's ticks to nanoseconds (option if_tsresol).
+/// Conversion from an interface's ticks to nanoseconds (option if_tsresol).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ticks {
-    /// So many nanoseconds each.
+    /// Nanoseconds per tick.
     Times(u64),
-    /// So many to the nanosecond.
+    /// Ticks per nanosecond.
     Over(u64),
-    /// 2^-n seconds each.
+    /// 2^-n seconds per tick.
     Binary(u8),
 }
 
@@ -45,7 +45,8 @@ impl Ticks {
         }
         match byte {
             0..=9 => Self::Times(10u64.pow(9 - u32::from(byte))),
-            // Beyond 10^-28 s no 64-bit count of ticks makes a nanosecond, nor does it in units of 2^-127 s.
+            // Below 10^-28 s no 64-bit count of ticks reaches a nanosecond, and neither does it in
+            // units of 2^-127 s.
             _ => 10u64.checked_pow(u32::from(byte) - 9).map_or(Self::Binary(127), Self::Over),
         }
     }
@@ -68,7 +69,8 @@ struct Interface {
     snaplen: u32,
     ticks: Ticks,
     offset_ns: i64,
-    /// The last count of the interface statistics: it runs on, so only what it grows by is new.
+    /// The last value of the interface statistics' counter: it is cumulative, so only its growth is
+    /// new.
     drops: u64,
 }
 
@@ -76,23 +78,23 @@ struct Interface {
 pub(super) struct Pcapng {
     order: Order,
     interfaces: Vec<Interface>,
-    /// Of the last packet, for simple packet blocks.
+    /// Time of the last packet, for simple packet blocks.
     last: Instant,
     drops: Drops,
-    /// Looking for the next block behind damage.
+    /// Searching for the next block after damage.
     lost: bool,
-    /// Damage in a packet that was given all the same; reported once.
+    /// Damage in a packet that was given anyway; reported once.
     lie: Option<Damage>,
     lied: bool,
 }
 
-/// The fields of a packet block, whichever of the three.
+/// The fields of any of the three kinds of packet block.
 struct Fields {
     interface: u32,
     ticks: Option<u64>,
     captured: u32,
     original: u32,
-    /// Where in the body the packet starts.
+    /// Offset of the packet in the body.
     data: usize,
     dropped: u32,
 }
@@ -106,7 +108,7 @@ impl Pcapng {
         self.drops
     }
 
-    /// The packet comes again: the time that it set stays, what it counted does not.
+    /// The packet comes again: the time that it set stays, its drop count is subtracted.
     pub(super) fn put_back(&mut self, packet: &RawPacket<'_>) {
         self.drops.by_packets = self.drops.by_packets.saturating_sub(u64::from(packet.dropped));
     }
@@ -122,7 +124,8 @@ impl Pcapng {
         let [t0, t1, t2, t3, l0, l1, l2, l3, magic @ ..] = head;
         let kind = self.order.u32([t0, t1, t2, t3]);
         if kind == SECTION_HEADER {
-            // The same in both orders; the magic says in which the length before it is written.
+            // The type reads the same in both orders; the magic gives the order of the length
+            // before it.
             let Some(order) = section_order(magic) else {
                 return self.lose(buf, Damage { offset, what: DamageKind::ByteOrderMagic });
             };
@@ -228,7 +231,8 @@ impl Pcapng {
             Some(Interface { snaplen: limit @ 1.., .. }) => *limit,
             _ => u32::MAX,
         };
-        // The captured length is not written down; padding may hide up to three bytes of a packet cut elsewhere.
+        // The captured length is not stored; padding may hide up to three bytes of a truncated
+        // packet.
         let captured = original.min(snaplen).min(body.len() as u32 - 4);
         Some(Fields { interface: 0, ticks: None, captured, original, data: 4, dropped: 0 })
     }
@@ -242,7 +246,7 @@ impl Pcapng {
             .map_or(0, |count| u32::try_from(self.order.u64(*count)).unwrap_or(u32::MAX))
     }
 
-    /// A block that is no packet. `None` where it is too short for its type.
+    /// A block other than a packet. `None` if it is too short for its type.
     #[cold]
     fn other(&mut self, kind: u32, body: &[u8]) -> Option<()> {
         match kind {
@@ -251,7 +255,7 @@ impl Pcapng {
                 body.get(..16).map(|_| ())
             }
             INTERFACE_DESCRIPTION => {
-                // One that cannot be read keeps its number, or all behind it would be mistaken.
+                // An unreadable one keeps its number, or all later ones would have wrong numbers.
                 let interface = self.interface(body);
                 if self.interfaces.len() < MAX_INTERFACES {
                     self.interfaces.push(interface.unwrap_or(Interface {
@@ -323,7 +327,7 @@ impl Pcapng {
             return Step { consumed: 0, event: Event::End };
         }
         let what = DamageKind::CutShort { needs: needs as u64, has: buf.len() as u64 };
-        // Either the capture ends here, or the length lies and blocks follow.
+        // Either the capture ends here, or the length is wrong and blocks follow.
         self.lose(buf, Damage { offset, what })
     }
 
@@ -338,7 +342,7 @@ impl Pcapng {
         if let Some(damage) = self.lie.take() {
             return Step { consumed: 0, event: Event::Damaged(damage) };
         }
-        // Blocks are multiples of four bytes long, damaged ones too unless bytes are missing.
+        // Blocks are multiples of four bytes long; damaged ones too, unless bytes are missing.
         let mut at = 0;
         while let Some(candidate) = buf.get(at..).filter(|rest| rest.len() >= FRAME_LEN) {
             match self.looks_like_block(candidate) {
@@ -365,7 +369,8 @@ impl Pcapng {
         Step { consumed: at, event }
     }
 
-    /// Length of the block that starts here, if one does: a known type, and as far as it can be seen, two equal lengths.
+    /// Length of the block that starts here, if one does: of a known type, and with two equal
+    /// lengths as far as they are visible.
     pub(super) fn looks_like_block(&self, bytes: &[u8]) -> Option<usize> {
         let [t0, t1, t2, t3, l0, l1, l2, l3, magic @ ..] = *bytes.first_chunk::<FRAME_LEN>()?;
         let kind = self.order.u32([t0, t1, t2, t3]);
@@ -384,7 +389,7 @@ impl Pcapng {
                 | CUSTOM
         );
         let again = order.u32_at(bytes, (len as usize).saturating_sub(4));
-        // A packet's length bounds what a search may ask to be buffered.
+        // The maximum packet length limits how much a search may need to buffer.
         (known && plausible(len) && len <= MAX_PACKET_LEN + 4096 && again.is_none_or(|again| again == len))
             .then_some(len as usize)
     }
@@ -395,7 +400,8 @@ fn plausible(len: u32) -> bool {
     len >= FRAME_LEN as u32 && len.is_multiple_of(4) && len <= MAX_BLOCK_LEN
 }
 
-/// The next multiple of four. What a lying length claims beyond any block stays beyond any block, without overflow.
+/// The next multiple of four. A wrong length beyond any block stays beyond any block, without
+/// overflow.
 #[inline]
 fn padded(len: u32) -> usize {
     (len.min(2 * MAX_BLOCK_LEN) as usize).next_multiple_of(4)

@@ -1,26 +1,30 @@
-//! Where do packets begin again in the middle of a capture?
+//! Where does the next packet begin, from the middle of a capture?
 //!
-//! Records have no mark, so that one is believed only where it leads to the next, and that to the next, over a stretch that
-//! is longer than any packet: what a packet carries may look like records, but not beyond its own end.
+//! Records have no mark, so a record is accepted only if it leads to the next one, and so on over a
+//! stretch longer than any packet: payload may look like records, but not beyond its own packet's
+//! end.
 
-/// A chain of records over so many bytes is believed. No packet is longer that anybody sends (`GSO_MAX_SIZE` is 512 KiB,
-/// captures of 64 KiB and more are rare already), and a chain inside of one ends with it.
+/// A chain of records over this many bytes is accepted. No packet in use is longer (`GSO_MAX_SIZE`
+/// is 512 KiB, and captured packets of 64 KiB or more are already rare), and a chain inside a
+/// packet ends with it.
 const BELIEVED_LEN: usize = 512 << 10;
-/// At the end of the capture, and where the last record is cut off, so many records are believed.
+/// At the end of the capture, and if the last record is cut off, this many records are enough.
 const BELIEVED_RECORDS: usize = 4;
 
-/// A buffer of this length has the begin of a packet that can be found, unless the capture has gone wrong there.
+/// A buffer of this length contains the beginning of a packet that can be found, unless the capture
+/// is damaged there.
 pub const RESYNC_LEN: usize = 2 * BELIEVED_LEN;
 
-/// The first place of which it is certain that a record begins there. `record_len` says how long the record is that
-/// starts with these bytes, or `None` where none can. Records start at multiples of `step`.
+/// The first place at which a record certainly begins. `record_len` returns the length of the
+/// record that starts with these bytes, or `None` if none can. Records start at multiples of
+/// `step`.
 pub(super) fn find(
     buf: &[u8],
     at_eof: bool,
     step: usize,
     record_len: impl Fn(&[u8]) -> Option<usize>,
 ) -> Option<usize> {
-    // Chains that meet go on alike: each place is looked at once, whatever the bytes.
+    // Chains that meet continue alike: each place is examined once, whatever the bytes.
     let mut refuted = vec![false; buf.len() + 1];
     let mut chain = Vec::new();
     for start in (0..buf.len()).step_by(step) {
@@ -46,7 +50,7 @@ pub(super) fn find(
             at += len;
         };
         if believed {
-            // The chain may have begun inside of a packet, with a header made to lead out of it.
+            // The chain may have begun inside a packet, with a crafted header that leads out of it.
             return chain.into_iter().find(|at| *at >= start + longest);
         }
         for at in &chain {
@@ -60,7 +64,7 @@ pub(super) fn find(
 mod tests {
     use super::*;
 
-    /// Records of one byte of length and so many bytes, zero for "none".
+    /// Records whose first byte is their length, zero for "none".
     fn len(bytes: &[u8]) -> Option<usize> {
         bytes.first().map(|len| usize::from(*len)).filter(|len| *len > 0)
     }
@@ -88,7 +92,8 @@ mod tests {
     fn nothing_is_found_in_what_leads_nowhere() {
         assert_eq!(find(&[], true, 1, len), None);
         assert_eq!(find(&vec![0; 1 << 20], true, 1, len), None);
-        // Each place leads to the next, and all of them to a wrong end: looked at once, this takes no time.
+        // Each place leads to the next, and all of them to a wrong end: examined once each, this
+        // takes no time.
         let mut leads = vec![1; BELIEVED_LEN - 1];
         leads.push(0);
         assert_eq!(find(&leads, true, 1, len), None);

@@ -1,11 +1,11 @@
-//! How are packets written so that every tool reads them?
+//! How are packets written so that every tool can read them?
 //!
-//! Sans-I/O: the writers append to a buffer that the caller writes out and clears whenever it likes.
+//! Sans-I/O: the writers append to a buffer, which the caller writes out and clears.
 
 use super::LinkType;
 use crate::Instant;
 
-/// What a pcapng section says about itself.
+/// Description of a pcapng section.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Section<'a> {
     /// The application that writes it (shb_userappl).
@@ -16,12 +16,12 @@ pub struct Section<'a> {
     pub comment: Option<&'a str>,
 }
 
-/// What is written beside a packet.
+/// Information about a packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PacketNote<'a> {
     /// Free text that Wireshark shows beside the packet (opt_comment).
     pub comment: Option<&'a str>,
-    /// Packets lost since the packet before (epb_dropcount); 0 is left out.
+    /// Packets lost since the previous packet (epb_dropcount); 0 is left out.
     pub dropped: u64,
 }
 
@@ -38,17 +38,17 @@ pub struct PcapngWriter {
 const MAX_OPTION_LEN: usize = 65_532;
 
 impl PcapngWriter {
-    /// Nothing written yet.
+    /// Starts with nothing written.
     pub const fn new() -> Self {
         Self { out: Vec::new() }
     }
 
-    /// What has been written since the last [`PcapngWriter::clear`]: whole blocks.
+    /// The bytes written since the last [`PcapngWriter::clear`]: whole blocks.
     pub fn bytes(&self) -> &[u8] {
         &self.out
     }
 
-    /// Forgets the bytes, which the caller has put somewhere; keeps the memory.
+    /// Drops the bytes, which the caller has stored; keeps the memory.
     pub fn clear(&mut self) {
         self.out.clear();
     }
@@ -101,7 +101,7 @@ impl PcapngWriter {
         });
     }
 
-    /// Says how many packets an interface has received and lost since the capture began.
+    /// Writes how many packets an interface has received and lost since the capture began.
     pub fn statistics(&mut self, interface: u32, at: Instant, received: u64, dropped: u64) {
         let ticks = at.as_nanos().max(0) as u64;
         self.block(5, |out| {
@@ -144,12 +144,12 @@ fn write_options(out: &mut Vec<u8>, options: &[(u16, Option<&[u8]>)]) {
     }
 }
 
-/// Every block starts at a multiple of four, so that the buffer's length tells the padding.
+/// Every block starts at a multiple of four, so the buffer's length gives the padding.
 fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(4), 0);
 }
 
-/// Writes classic pcap: nanoseconds, little-endian. For the many tools that read nothing newer.
+/// Writes classic pcap: nanoseconds, little-endian. For the many tools that do not read pcapng.
 #[derive(Clone, Debug, Default)]
 pub struct PcapWriter {
     out: Vec<u8>,
@@ -162,23 +162,23 @@ impl PcapWriter {
         out.extend(0xa1b2_3c4d_u32.to_le_bytes());
         out.extend(2_u16.to_le_bytes()); // version 2.4
         out.extend(4_u16.to_le_bytes());
-        out.extend([0; 8]); // time zone and accuracy, which nobody fills in
+        out.extend([0; 8]); // time zone and accuracy, always 0
         out.extend(snaplen.to_le_bytes());
         out.extend(u32::from(link.0).to_le_bytes());
         Self { out }
     }
 
-    /// What has been written since the last [`PcapWriter::clear`].
+    /// The bytes written since the last [`PcapWriter::clear`].
     pub fn bytes(&self) -> &[u8] {
         &self.out
     }
 
-    /// Forgets the bytes, which the caller has put somewhere; keeps the memory.
+    /// Drops the bytes, which the caller has stored; keeps the memory.
     pub fn clear(&mut self) {
         self.out.clear();
     }
 
-    /// Writes a packet. The time is held within what 32 bits of seconds can express.
+    /// Writes a packet. Its time is clamped to what 32 bits of seconds can express.
     pub fn packet(&mut self, at: Instant, original_len: u32, data: &[u8]) {
         let ns = at.as_nanos().clamp(0, i64::from(u32::MAX) * 1_000_000_000);
         self.out.extend(((ns / 1_000_000_000) as u32).to_le_bytes());

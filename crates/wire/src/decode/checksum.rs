@@ -1,39 +1,42 @@
-//! Has the segment in this packet arrived as it was sent?
+//! Did the segment in this packet arrive as it was sent?
 //!
-//! Only whole packets can tell. One that was captured on the host that sent it usually has no checksum yet: the interface fills it in
-//! behind the capture. Linux leaves the sum over the pseudo-header there (`__tcp_v4_send_check`, net/ipv4/tcp_ipv4.c), others nothing
-//! or the same without the length; so does what an interface or the kernel has merged (`tcp_gro_complete`, net/ipv4/tcp_offload.c).
+//! Only complete packets can tell. A packet captured on its sending host usually has no checksum
+//! yet: the interface fills it in after the capture point. Linux leaves the sum over the
+//! pseudo-header there (`__tcp_v4_send_check`, net/ipv4/tcp_ipv4.c), others leave nothing or the
+//! same sum without the length; so does a segment that an interface or the kernel has merged
+//! (`tcp_gro_complete`, net/ipv4/tcp_offload.c).
 
 use super::ip::{self, Ip};
 use crate::capture::RawPacket;
 
-/// What the checksum of a segment says.
+/// Result of checking a segment's checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// It is that of these bytes (RFC 9293, 3.1).
+    /// It matches these bytes (RFC 9293, 3.1).
     Right,
     /// It has not been filled in.
     Unfilled,
-    /// It is that of other bytes: these were damaged, or are no segment of the connection.
+    /// It does not match: the bytes were damaged, or are not a segment of the connection.
     Wrong {
-        /// What stands there.
+        /// The field's value.
         field: u16,
-        /// What all comes to with it, which ought to be all ones.
+        /// The sum including it, which should be all ones.
         sum: u16,
     },
 }
 
-/// No segment that is longer passes a link as it is: an interface will divide it, or has merged it. The largest jumbo frames carry 9,216
-/// bytes.
+/// A longer segment does not pass a link as it is: the interface will segment it, or has merged it.
+/// The largest jumbo frames carry 9,216 bytes.
 const LONGEST: usize = 9_216;
-/// Where it is in the header.
+/// Offset of the checksum in the header.
 const PLACE: usize = 16;
 const HEADER_LEN: usize = 20;
 
-/// What the checksum of the segment in a packet says; `None` where not all of its bytes are there, or it carries none.
+/// Checks the checksum of the segment in a packet; `None` if not all of its bytes were captured, or
+/// if the packet carries none.
 #[inline]
 pub fn checksum(packet: &RawPacket<'_>) -> Option<Checksum> {
-    // Nearly all captures are cut, or none of their packets is.
+    // In nearly all captures, either all packets are cut or none.
     if packet.data.len() < packet.original_len as usize {
         return None;
     }
@@ -46,7 +49,8 @@ fn of_segment(ip: &Ip<'_>) -> Option<Checksum> {
     if segment.len() != ip.payload_len as usize || !(HEADER_LEN..=LONGEST).contains(&segment.len()) {
         return None;
     }
-    // RFC 9293, 3.1 and RFC 8200, 8.1. The upper part of a mapped IPv4 address is all ones, which add nothing.
+    // RFC 9293, 3.1 and RFC 8200, 8.1. The upper part of a mapped IPv4 address is all ones, which
+    // adds nothing.
     let pseudo = add(&ip.src.to_be_bytes()) + add(&ip.dst.to_be_bytes()) + add(&[0, ip::TCP]);
     let len = add(&(segment.len() as u16).to_be_bytes());
     let sum = fold(pseudo + len + add(segment));
@@ -58,8 +62,9 @@ fn of_segment(ip: &Ip<'_>) -> Option<Checksum> {
     Some(if unfilled { Checksum::Unfilled } else { Checksum::Wrong { field, sum } })
 }
 
-/// Adds up words of two bytes, in the machine's order, which changes nothing but the order of the sum's bytes (RFC 1071, 2). Words of eight
-/// bytes in four sums, whose carries do not wait for each other, take the least time.
+/// Adds up two-byte words in the machine's byte order, which changes only the byte order of the sum
+/// (RFC 1071, 2). Words of eight bytes in four sums, whose carries do not depend on each other, are
+/// fastest.
 fn add(bytes: &[u8]) -> u64 {
     let mut sums = [0u128; 4];
     let (chunks, rest) = bytes.as_chunks::<64>();
@@ -76,7 +81,7 @@ fn add(bytes: &[u8]) -> u64 {
     if let [odd] = odd {
         last += u64::from(u16::from_ne_bytes([*odd, 0]));
     }
-    // What is worth 2^16 times as much counts as much.
+    // A bit worth 2^16 times as much counts the same.
     last + (sum >> 64) as u64 + (sum as u64 >> 32) + (sum as u64 & 0xffff_ffff)
 }
 

@@ -1,9 +1,10 @@
-//! Which piece of which IP packet is this, and is it the last one that was missing?
+//! Which fragment of which IP packet is this, and was it the last one missing?
 //!
-//! A host puts pieces together before TCP sees them (RFC 791, 3.2; RFC 8200, 4.5), and so does this: what comes out is one packet
-//! that passed with the piece that completed it. Pieces wait as long as Linux lets them, in as much memory (`ipfrag_time`,
-//! `ipfrag_high_thresh`, Documentation/networking/ip-sysctl.rst); a packet whose pieces overlap is given up (RFC 5722, 3;
-//! `ip_frag_queue`, net/ipv4/ip_fragment.c).
+//! A host reassembles fragments before TCP sees them (RFC 791, 3.2; RFC 8200, 4.5), and so does
+//! this: the result is one packet, at the time of the fragment that completed it. Fragments wait as
+//! long as on Linux, in as much memory (`ipfrag_time`, `ipfrag_high_thresh`,
+//! Documentation/networking/ip-sysctl.rst); a packet with overlapping fragments is dropped (RFC
+//! 5722, 3; `ip_frag_queue`, net/ipv4/ip_fragment.c).
 
 use std::collections::BTreeMap;
 
@@ -12,24 +13,24 @@ use super::{Skip, ip};
 use crate::capture::{LinkType, RawPacket};
 use crate::{Duration, Instant};
 
-/// A piece waits no longer for the others.
+/// How long a fragment waits for the others.
 const WAIT_MAX: Duration = Duration::from_secs(30);
-/// What all pieces may take.
+/// Memory for all fragments.
 const BYTES_MAX: usize = 4 << 20;
-/// Packets whose pieces wait.
+/// Packets with waiting fragments.
 const PACKETS_MAX: usize = 1 << 10;
-/// Pieces of one packet that do not touch each other; 64 KB take 44 pieces of 1,500 bytes.
+/// Ranges of one packet that do not touch each other; 64 KB take 44 fragments of 1,500 bytes.
 const SPANS_MAX: usize = 64;
-/// What a packet that waits takes besides its bytes.
+/// Memory for an incomplete packet besides its bytes.
 const PENDING: usize = size_of::<Pending>() + size_of::<Key>() + 96;
-/// No IP packet is longer, with its header.
+/// The longest IP packet, with its header.
 const PACKET_MAX: u32 = 65_535;
 const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 /// The fragment header of IPv6 (RFC 8200, 4.5).
 const FRAGMENT: u8 = 44;
 
-/// Pieces of a packet have this in common.
+/// The key shared by all fragments of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     src: u128,
@@ -45,48 +46,48 @@ impl Key {
     }
 }
 
-/// A piece of a packet.
+/// A fragment of a packet.
 struct Piece<'a> {
     key: Key,
     ttl: u8,
-    /// Where it lies in the packet, behind its IP header.
+    /// Its range in the packet, after the IP header.
     begin: u32,
     end: u32,
     is_last: bool,
     captured: &'a [u8],
 }
 
-/// A packet some of whose pieces are there.
+/// A packet of which some fragments have arrived.
 #[derive(Clone, Debug)]
 struct Pending {
     since: Instant,
     serial: u64,
     ttl: u8,
-    /// Parts that are there, in order; none touches the next.
+    /// Ranges that have arrived, in order; none touches the next.
     spans: Vec<(u32, u32)>,
     bytes: Vec<u8>,
-    /// Behind this byte not all was captured.
+    /// Beyond this byte, not all was captured.
     captured: u32,
     len: Option<u32>,
     pieces: u64,
 }
 
-/// What became of a fragment.
+/// The result of adding a fragment.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Put<'a> {
     /// It waits for the others.
     Waits,
-    /// It is none that can be put together.
+    /// It cannot be reassembled.
     Refused,
-    /// It was the last of so many: this is their packet.
+    /// It was the last of this many: here is their packet.
     Whole(RawPacket<'a>, u64),
 }
 
-/// Pieces that wait for others.
+/// Fragments that wait for others.
 #[derive(Clone, Debug, Default)]
 pub struct Fragments {
     pending: BTreeMap<Key, Pending>,
-    /// In the order in which their first pieces came.
+    /// In the order in which their first fragments came.
     oldest: BTreeMap<u64, Key>,
     serial: u64,
     held: usize,
@@ -94,18 +95,18 @@ pub struct Fragments {
 }
 
 impl Fragments {
-    /// Whether none waits.
+    /// Whether no fragment waits.
     pub fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// Bytes that are held, about.
+    /// Bytes held, approximately.
     pub fn memory(&self) -> usize {
         self.held + self.whole.capacity()
     }
 
-    /// Takes a packet that is a fragment, as decoding it has said (`skip`). Later pieces of UDP, which do not show that they belong to a
-    /// tunnel, are taken where an earlier one waits.
+    /// Takes a fragment; `skip` is the result of decoding it. Later fragments of UDP, which do not
+    /// show that they belong to a tunnel, are taken if an earlier one waits.
     #[cold]
     pub fn put(&mut self, packet: &RawPacket<'_>, skip: Skip) -> Put<'_> {
         let Ok(piece) = piece(packet) else { return Put::Refused };
@@ -152,7 +153,7 @@ impl Fragments {
         self.pending.insert(piece.key, pending);
     }
 
-    /// Gives up what has waited too long, and what came first where there is too much.
+    /// Drops packets that have waited too long, and the oldest if there are too many.
     fn make_room(&mut self, now: Instant) {
         while let Some((_, key)) = self.oldest.first_key_value() {
             let over = self.pending.len() >= PACKETS_MAX || self.held >= BYTES_MAX;
@@ -174,7 +175,7 @@ impl Fragments {
         Some(pending)
     }
 
-    /// The packet as it would have passed in one piece.
+    /// Builds the packet as it would have passed unfragmented.
     fn build(&mut self, key: &Key, pending: &Pending) {
         let len = pending.len.unwrap_or(0);
         let whole = &mut self.whole;
@@ -204,7 +205,7 @@ impl Pending {
         PENDING + self.bytes.capacity() + self.spans.capacity() * size_of::<(u32, u32)>()
     }
 
-    /// Whether the piece goes with the others. One that is there already changes nothing.
+    /// Adds a fragment; false if it contradicts the others. A duplicate changes nothing.
     fn add(&mut self, piece: &Piece<'_>) -> bool {
         let ends = piece.is_last.then_some(piece.end);
         let beyond = self.len.is_some_and(|len| piece.end > len);
@@ -253,7 +254,7 @@ impl Pending {
     }
 }
 
-/// The piece in a packet, outside of tunnels.
+/// The fragment in a packet, outside of tunnels.
 fn piece<'a>(packet: &RawPacket<'a>) -> Result<Piece<'a>, Skip> {
     let (data, version) = link::network_layer(packet.link, packet.data)?;
     let first = *data.first().ok_or(Skip::TruncatedHeader)?;
@@ -295,7 +296,8 @@ fn v6(data: &[u8]) -> Result<Piece<'_>, Skip> {
         let words = *rest.get(1).ok_or(Skip::TruncatedHeader)?;
         let header_len = match next {
             FRAGMENT => 8,
-            // Those that stand before it: hop-by-hop, destination options, routing (RFC 8200, 4.5).
+            // The headers that may precede it: hop-by-hop, destination options, routing (RFC 8200,
+            // 4.5).
             0 | 43 | 60 => (usize::from(words) + 1) * 8,
             _ => return Err(Skip::NotTcp),
         };
@@ -317,7 +319,7 @@ fn v6(data: &[u8]) -> Result<Piece<'_>, Skip> {
     Err(Skip::TooManyHeaders)
 }
 
-/// All pieces but the last are so many times eight bytes long (RFC 791, 3.2; RFC 8200, 4.5).
+/// All fragments but the last are a multiple of eight bytes long (RFC 791, 3.2; RFC 8200, 4.5).
 fn place_of(key: Key, ttl: u8, begin: u32, more: bool, len: u32, captured: &[u8]) -> Result<Piece<'_>, Skip> {
     if len == 0 || more && !len.is_multiple_of(8) {
         return Err(Skip::BadIpHeader);

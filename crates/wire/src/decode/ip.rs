@@ -1,27 +1,27 @@
-//! Who sends to whom, and what follows?
+//! What are the source and the destination, and which protocol follows?
 
 use super::link::Version;
 use super::{Skip, tunnel};
 
-/// RFC 8200 knows six extension headers, each once.
+/// RFC 8200 defines six extension headers, each used once.
 pub(super) const MAX_EXTENSION_HEADERS: usize = 8;
-/// Linux's largest super-segment (`GSO_MAX_SIZE`, include/linux/netdevice.h) and its headers. An IP header without a
-/// length may stand for no more.
+/// Linux's largest super-segment (`GSO_MAX_SIZE`, include/linux/netdevice.h) with its headers: the
+/// limit for an IP header without a length.
 const MAX_WITHOUT_LENGTH: u32 = 8 * 65536;
 
 pub(super) const TCP: u8 = 6;
 pub(super) const UDP: u8 = 17;
 
-/// What the IP header says.
+/// The fields of an IP header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ip<'a> {
     pub(super) src: u128,
     pub(super) dst: u128,
-    /// What it carries: TCP, or what a tunnel may be in.
+    /// The protocol of its payload: TCP, or one that a tunnel may use.
     pub(super) protocol: u8,
     /// Captured bytes from the next header on; link-layer padding is cut off.
     pub(super) payload: &'a [u8],
-    /// Bytes behind the IP header as sent.
+    /// Bytes sent after the IP header.
     pub(super) payload_len: u32,
     pub(super) id: Option<u16>,
     pub(super) ttl: u8,
@@ -46,7 +46,8 @@ fn v4(data: &[u8], on_wire: u32) -> Result<Ip<'_>, Skip> {
     let header_len = usize::from(header[0] & 0x0f) * 4;
     let mut total_len = u32::from(u16::from_be_bytes([header[2], header[3]]));
     if total_len == 0 {
-        // The length does not fit (BIG TCP), or the interface fills it in when it splits the segment.
+        // The length does not fit (BIG TCP), or the interface fills it in when it splits the
+        // segment.
         total_len = without_length(on_wire)?;
     }
     if header_len < 20 || total_len < header_len as u32 {

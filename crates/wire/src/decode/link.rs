@@ -3,20 +3,22 @@
 use super::{Skip, wlan};
 use crate::capture::LinkType;
 
-/// 802.1ad allows two tags; providers stack one or two more. Labels' stacks and the frames in them count too.
+/// 802.1ad allows two tags; providers stack one or two more. Label stacks and the frames in them
+/// count too.
 const MAX_TAGS: usize = 8;
-/// Labels in front of a packet: two or three in a provider's network, up to ten where they spell out the path (RFC 8663).
+/// Labels before a packet: two or three in a provider's network, up to ten with source routes (RFC
+/// 8663).
 const MAX_LABELS: usize = 16;
 
 pub(super) const IPV4: u16 = 0x0800;
 pub(super) const IPV6: u16 = 0x86dd;
-/// MPLS to one receiver, and to several (RFC 5332).
+/// MPLS unicast and multicast (RFC 5332).
 pub(super) const MPLS: u16 = 0x8847;
 const MPLS_UPSTREAM: u16 = 0x8848;
 /// An Ethernet frame within another header (RFC 7637, 3.2).
 pub(super) const ETHERNET: u16 = 0x6558;
 
-/// What the link layer says about the network layer.
+/// The IP version according to the link layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
     V4,
@@ -25,7 +27,7 @@ pub(super) enum Version {
     Either,
 }
 
-/// The bytes from the IP header on, and which IP it must be.
+/// The bytes from the IP header on, and their IP version.
 #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
 #[inline(always)]
 pub(super) fn network_layer(link: LinkType, data: &[u8]) -> Result<(&[u8], Version), Skip> {
@@ -60,7 +62,7 @@ pub(super) fn network_layer(link: LinkType, data: &[u8]) -> Result<(&[u8], Versi
     }
 }
 
-/// The same, behind a header that says what follows as Ethernet does.
+/// The same, after a header with an Ethernet type.
 #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
 #[inline(always)]
 pub(super) fn by_ethertype(ethertype: u16, data: &[u8]) -> Result<(&[u8], Version), Skip> {
@@ -76,7 +78,7 @@ fn tagged(mut ethertype: u16, mut data: &[u8]) -> Result<(&[u8], Version), Skip>
         (ethertype, data) = match ethertype {
             IPV4 => return Ok((data, Version::V4)),
             IPV6 => return Ok((data, Version::V6)),
-            // 802.1Q, 802.1ad, and what QinQ was before there was a standard.
+            // 802.1Q, 802.1ad, and the types used for QinQ before it was standardized.
             0x8100 | 0x88a8 | 0x9100 | 0x9200 => {
                 let ([_, _, a, b], rest) = data.split_first_chunk::<4>().ok_or(Skip::TruncatedHeader)?;
                 (u16::from_be_bytes([*a, *b]), rest)
@@ -94,7 +96,7 @@ fn tagged(mut ethertype: u16, mut data: &[u8]) -> Result<(&[u8], Version), Skip>
     Err(Skip::TooManyHeaders)
 }
 
-/// A stack of labels, the last of which says that it is that.
+/// Skips a stack of labels, up to the one marked as the last.
 fn behind_labels(mut data: &[u8]) -> Result<(u16, &[u8]), Skip> {
     for _ in 0..MAX_LABELS {
         // Label (20 bits), traffic class (3), bottom of the stack (1), time to live (8): RFC 3032, 2.1.
@@ -108,10 +110,11 @@ fn behind_labels(mut data: &[u8]) -> Result<(u16, &[u8]), Skip> {
     Err(Skip::TooManyHeaders)
 }
 
-/// Labels do not say what they are in front of. Its first four bits do (RFC 4928, 3), unless they belong to the address of an Ethernet
-/// frame without a control word: then the frame says what comes next, and that looks like it.
+/// Labels do not say which protocol follows. Its first four bits do (RFC 4928, 3), unless they belong
+/// to the address of an Ethernet frame without a control word: then the frame's type field matches
+/// what follows it.
 fn behind_the_last_label(data: &[u8]) -> Result<(u16, &[u8]), Skip> {
-    // A frame's header, the word before it, and the first byte behind it.
+    // A frame's header, the word before it, and the first byte after it.
     let ([first, ..], _) = data.split_first_chunk::<19>().ok_or(Skip::TruncatedHeader)?;
     match first >> 4 {
         _ if is_frame(data) && !is_frame(&data[4..]) => Ok((ETHERNET, data)),
@@ -119,7 +122,7 @@ fn behind_the_last_label(data: &[u8]) -> Result<(u16, &[u8]), Skip> {
         6 => Ok((IPV6, data)),
         // An Ethernet pseudowire's control word (RFC 4448, 4.6).
         0 => Ok((ETHERNET, &data[4..])),
-        // What belongs to the pseudowire itself (RFC 4385, 5).
+        // Control traffic of the pseudowire itself (RFC 4385, 5).
         1 => Err(Skip::NotIp),
         _ => Ok((ETHERNET, data)),
     }
@@ -134,7 +137,7 @@ fn is_frame(data: &[u8]) -> bool {
     }
 }
 
-/// What PPP carries, as Ethernet would say it.
+/// The protocol that PPP carries, as an Ethernet type.
 pub(super) fn ppp(data: &[u8]) -> Result<(u16, &[u8]), Skip> {
     // RFC 1662: address and control are all ones and 3, unless they were negotiated away.
     match data.strip_prefix(&[0xff, 0x03]).unwrap_or(data) {
@@ -151,7 +154,8 @@ pub(super) fn ppp(data: &[u8]) -> Result<(u16, &[u8]), Skip> {
 fn by_address_family(data: &[u8]) -> Result<(&[u8], Version), Skip> {
     let (family, rest) = data.split_first_chunk::<4>().ok_or(Skip::TruncatedHeader)?;
     let family = u32::from_be_bytes(*family);
-    // NULL is in the capturing machine's order, which the file does not tell: families are small numbers.
+    // NULL uses the capturing machine's byte order, which the file does not tell: families are
+    // small numbers.
     match family.min(family.swap_bytes()) {
         2 => Ok((rest, Version::V4)),
         // AF_INET6: Linux, NetBSD and OpenBSD, FreeBSD, macOS.

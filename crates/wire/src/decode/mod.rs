@@ -1,7 +1,8 @@
 //! Which TCP segment does this packet carry, if any?
 //!
-//! One pass over link, IP and TCP header, each checked once; tunnels are looked through (`tunnel.rs`). Lengths come from the headers: what the snap length cut off and what
-//! Ethernet padded does not change what a segment says.
+//! One pass over link, IP and TCP header, each checked once; tunnels are decapsulated
+//! (`tunnel.rs`). Lengths come from the headers: neither the snap length nor Ethernet padding
+//! changes a segment.
 
 mod checksum;
 mod fragment;
@@ -26,13 +27,13 @@ pub use usual::Usual;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Skip {
-    /// The capture's link type is not read here.
+    /// The capture's link type is not supported.
     UnsupportedLink,
     /// The link header announces something other than IP (ARP, LLDP, ...).
     NotIp,
     /// IP, but not TCP.
     NotTcp,
-    /// A fragment of an IP packet: its length says nothing about the segment's. See [`Fragments`].
+    /// A fragment of an IP packet: its length is not that of the segment. See [`Fragments`].
     Fragment,
     /// The captured bytes end inside a header.
     TruncatedHeader,
@@ -42,7 +43,7 @@ pub enum Skip {
     BadTcpHeader,
     /// More VLAN tags, labels, extension headers or tunnels than any honest packet has.
     TooManyHeaders,
-    /// A frame of Wi-Fi that is encrypted.
+    /// An encrypted Wi-Fi frame.
     Encrypted,
 }
 
@@ -82,17 +83,17 @@ impl fmt::Display for Skip {
     }
 }
 
-/// A TCP segment, read or about to be read.
+/// A TCP segment, decoded or about to be.
 #[derive(Clone, Copy, Debug)]
 pub enum Decoded<'a> {
-    /// As nearly all are: every field stands in its fixed place, and can be read there.
+    /// The usual form: every field has its fixed place, and can be read there.
     Usual(Usual<'a>),
     /// Any other.
     Other(Segment),
 }
 
 impl Decoded<'_> {
-    /// All of it.
+    /// The whole segment.
     #[inline]
     pub fn segment(&self) -> Segment {
         match self {
@@ -101,7 +102,7 @@ impl Decoded<'_> {
         }
     }
 
-    /// Who sent it.
+    /// Its source.
     #[inline]
     pub fn src(&self) -> Endpoint {
         match self {
@@ -129,10 +130,10 @@ impl Decoded<'_> {
     }
 }
 
-/// The TCP segment in a packet, for those who do not need all of it in the same form.
+/// The TCP segment in a packet, for callers that do not need all fields in the same form.
 ///
 /// # Errors
-/// Says why the packet carries none, or none that can be read.
+/// Why the packet carries no segment, or none that can be read.
 #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
 #[inline(always)]
 pub fn decode_usual<'a>(packet: &'a RawPacket<'a>) -> Result<Decoded<'a>, Skip> {
@@ -142,7 +143,7 @@ pub fn decode_usual<'a>(packet: &'a RawPacket<'a>) -> Result<Decoded<'a>, Skip> 
     }
 }
 
-/// [`less_usual`], put together where it is wanted.
+/// [`less_usual`], as [`Decoded`].
 #[inline(never)]
 fn other<'a>(packet: &RawPacket<'a>) -> Result<Decoded<'a>, Skip> {
     match usual::opening(packet) {
@@ -154,7 +155,7 @@ fn other<'a>(packet: &RawPacket<'a>) -> Result<Decoded<'a>, Skip> {
 /// The TCP segment in a packet.
 ///
 /// # Errors
-/// Says why the packet carries none, or none that can be read.
+/// Why the packet carries no segment, or none that can be read.
 #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
 #[inline(always)]
 pub fn decode(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
@@ -169,7 +170,7 @@ fn less_usual(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
     usual::opening(packet).map_or_else(|| step_by_step(packet), Ok)
 }
 
-/// As much of the payload of the TCP segment in a packet as was captured; nothing where it carries none.
+/// The captured part of a TCP segment's payload; empty if the packet carries none.
 #[inline]
 pub fn payload<'a>(packet: &RawPacket<'a>) -> &'a [u8] {
     usual::payload(packet).unwrap_or_else(|| headers(packet).map_or(&[], |(_, tcp)| tcp.payload))
@@ -199,7 +200,8 @@ fn step_by_step(packet: &RawPacket<'_>) -> Result<Segment, Skip> {
 #[inline(always)]
 fn headers<'a>(packet: &RawPacket<'a>) -> Result<(ip::Ip<'a>, tcp::Tcp<'a>), Skip> {
     let (data, version) = link::network_layer(packet.link, packet.data)?;
-    // The link header's length off the length on the wire: for IP headers that cannot say how long the packet is.
+    // The length on the wire without the link header: for IP headers that cannot express the
+    // packet's length.
     let on_wire = packet.original_len.saturating_sub((packet.data.len() - data.len()) as u32);
     let mut ip = ip::decode(data, version, on_wire)?;
     if ip.protocol != ip::TCP {

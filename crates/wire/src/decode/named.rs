@@ -1,7 +1,8 @@
-//! Which connection does a packet name that carries no segment?
+//! Which connection does a packet without a segment name?
 //!
-//! An ICMP error quotes the packet that it is about (RFC 792; RFC 4443, 3), and a TCP header may be there that contradicts itself. Neither
-//! says anything about time. Wireshark counts both to a connection all the same, and begins one where there is none.
+//! An ICMP error quotes the packet that it is about (RFC 792; RFC 4443, 3), and a TCP header may
+//! contradict itself. Neither says anything about timing, but Wireshark assigns both to a
+//! connection, and begins one if there is none.
 
 use super::link::{self, Version};
 use super::tunnel::{self, MAX_TUNNELS};
@@ -11,15 +12,15 @@ use crate::{Endpoint, Flags, Seq};
 
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
-/// Type, code, checksum, and four bytes that each type has for itself.
+/// Type, code, checksum, and four type-specific bytes.
 const ICMP_HEADER: usize = 8;
 
-/// What is read of a TCP header to tell connections apart.
+/// The fields of a TCP header that tell connections apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Named {
-    /// Who sent it.
+    /// Its source.
     pub src: Endpoint,
-    /// To whom.
+    /// Its destination.
     pub dst: Endpoint,
     /// Sequence number.
     pub seq: Seq,
@@ -27,13 +28,13 @@ pub struct Named {
     pub ack: Seq,
     /// Control bits.
     pub flags: Flags,
-    /// In an IPv6 packet.
+    /// It was in an IPv6 packet.
     pub is_v6: bool,
-    /// An error quotes it.
+    /// An ICMP error quotes it.
     pub is_quoted: bool,
 }
 
-/// The TCP header in a packet that [`super::decode`] finds no segment in.
+/// The TCP header in a packet without a segment according to [`super::decode`].
 #[cold]
 pub fn named(packet: &RawPacket<'_>) -> Option<Named> {
     let (mut data, mut version) = link::network_layer(packet.link, packet.data).ok()?;
@@ -65,7 +66,8 @@ fn quoted(data: &[u8], version: Version) -> Option<(&[u8], Version)> {
             let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
             let is_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
             let icmp = data.get(len..data.len().min(total))?;
-            // Unreachable, source quench, time exceeded, parameter problem; a redirect says no more than the address.
+            // Unreachable, source quench, time exceeded, parameter problem; a redirect only gives
+            // an address.
             let is_error = header[9] == ICMP && matches!(icmp.first()?, 3 | 4 | 11 | 12);
             (len >= 20 && is_error && !is_fragment).then_some((icmp.get(ICMP_HEADER..)?, Version::V4))
         }

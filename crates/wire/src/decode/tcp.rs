@@ -4,10 +4,10 @@ use super::Skip;
 use crate::segment::{Flags, SackBlock, TcpOptions, Timestamps};
 use crate::seq::Seq;
 
-/// Ports to window: without checksum and urgent pointer, which say nothing about time.
+/// Ports to window: without checksum and urgent pointer, which are irrelevant to timing.
 const NEEDED_LEN: usize = 16;
 const HEADER_LEN: usize = 20;
-/// RFC 7323, 2.3: a larger shift is taken for 14.
+/// RFC 7323, 2.3: a larger shift is treated as 14.
 pub(super) const MAX_WINDOW_SCALE: u8 = 14;
 
 #[derive(Clone, Copy, Debug)]
@@ -20,11 +20,11 @@ pub(super) struct Tcp<'a> {
     pub(super) flags: Flags,
     pub(super) payload_len: u32,
     pub(super) options: TcpOptions,
-    /// As far as it was captured.
+    /// The captured part.
     pub(super) payload: &'a [u8],
 }
 
-/// Reads the header at the front of `data`, of a segment of `len` bytes.
+/// Reads the header at the front of `data`, for a segment of `len` bytes.
 #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
 #[inline(always)]
 pub(super) fn decode(data: &[u8], len: u32) -> Result<Tcp<'_>, Skip> {
@@ -37,7 +37,8 @@ pub(super) fn decode(data: &[u8], len: u32) -> Result<Tcp<'_>, Skip> {
     let flags = Flags(flags);
     let mut options = TcpOptions { cut: data.len() < header_len, ..TcpOptions::default() };
     match data.get(HEADER_LEN..data.len().min(header_len)) {
-        // What Linux writes on all but SYN and SACK: two bytes of padding, then time stamps.
+        // Linux writes these on all segments except SYNs and SACKs: two bytes of padding, then time
+        // stamps.
         Some([1, 1, 8, 10, stamps @ ..]) if stamps.len() == 8 => options.timestamps = timestamps(stamps),
         Some([]) | None => {}
         Some(bytes) => read_options(bytes, flags.syn(), &mut options),
@@ -59,7 +60,8 @@ pub(super) fn decode(data: &[u8], len: u32) -> Result<Tcp<'_>, Skip> {
     })
 }
 
-/// Ports, sequence and acknowledgement number and control bits, whatever the rest of the header says.
+/// Ports, sequence and acknowledgement number and control bits, even if the rest of the header is
+/// malformed.
 pub(super) fn names(data: &[u8]) -> Option<([u16; 2], Seq, Seq, Flags)> {
     let [s0, s1, d0, d1, q0, q1, q2, q3, a0, a1, a2, a3, _, flags, _, _] =
         *data.first_chunk::<NEEDED_LEN>()?;
@@ -71,7 +73,8 @@ pub(super) fn names(data: &[u8]) -> Option<([u16; 2], Seq, Seq, Flags)> {
 /// Time stamps with two bytes of padding.
 const STAMPS_LEN: usize = 12;
 
-/// As far as they go: the snap length may have cut them, and a length that lies ends them.
+/// Reads options as far as possible: the snap length may have cut them, and a wrong length ends
+/// them.
 fn read_options(mut rest: &[u8], syn: bool, options: &mut TcpOptions) {
     loop {
         rest = match rest {
@@ -90,7 +93,7 @@ fn read_options(mut rest: &[u8], syn: bool, options: &mut TcpOptions) {
 
 fn read_option(kind: u8, value: &[u8], syn: bool, options: &mut TcpOptions) {
     match (kind, value) {
-        // Three that mean something on SYN only (RFC 9293, 3.7.1; RFC 7323, 2.2; RFC 2018, 2).
+        // Three options that are valid only on a SYN (RFC 9293, 3.7.1; RFC 7323, 2.2; RFC 2018, 2).
         (2, &[a, b]) if syn => options.mss = Some(u16::from_be_bytes([a, b])),
         (3, &[shift]) if syn => options.window_scale = Some(shift.min(MAX_WINDOW_SCALE)),
         (4, []) if syn => options.sack_permitted = true,

@@ -1,17 +1,18 @@
-//! Which IP packet is within this one?
+//! Which IP packet is inside this one?
 //!
-//! A host of an overlay network (VXLAN, Geneve, GRE), a mirror port (ERSPAN), a provider's core (MPLS), a mobile network (GTP-U) or
-//! a dial-in (L2TP, PPTP) shows each connection inside another packet. The outer headers say nothing about TCP: the inner packet is read as if it had
-//! been captured by itself, with the same checks, and what cannot be read is named as it is outside.
+//! In an overlay network (VXLAN, Geneve, GRE), behind a mirror port (ERSPAN), in a provider's core
+//! (MPLS), in a mobile network (GTP-U) or a dial-in (L2TP, PPTP), each connection is inside other
+//! packets. The outer headers say nothing about TCP: the inner packet is read as if it had been
+//! captured itself, with the same checks and the same reasons for skipping it.
 //!
-//! MPLS and Ethernet within other headers are read in `link.rs`.
+//! MPLS and Ethernet inside other headers are handled in `link.rs`.
 
 use super::link::{self, ETHERNET, IPV4, IPV6, MPLS, Version};
 use super::{Skip, ip};
 
 /// A mirrored packet of an overlay in a mobile network has three.
 pub(super) const MAX_TUNNELS: usize = 8;
-/// GTP-U's extension headers; 3GPP TS 29.281, 5.2 knows eight.
+/// GTP-U's extension headers; 3GPP TS 29.281, 5.2 defines eight.
 const MAX_GTP_EXTENSIONS: usize = 8;
 
 /// IP protocol numbers (IANA).
@@ -20,7 +21,7 @@ const IPV6_IN_IP: u8 = 41;
 const GRE: u8 = 47;
 const MPLS_IN_IP: u8 = 137;
 
-/// What a header says comes behind it, as Ethernet would say it, and the bytes from there on.
+/// The Ethernet type of what follows a header, and the bytes from there on.
 type Inner<'a> = Result<(u16, &'a [u8]), Skip>;
 
 /// Whether a tunnel can be in an IP packet of this protocol.
@@ -29,8 +30,8 @@ pub(super) const fn may_be_in(protocol: u8) -> bool {
     matches!(protocol, ip::UDP | IPV4_IN_IP | IPV6_IN_IP | GRE | MPLS_IN_IP)
 }
 
-/// What to call a fragment of an IPv4 packet, `offset` words of eight bytes into it: only the first one of UDP shows whether a tunnel
-/// is in it.
+/// The reason for skipping a fragment of an IPv4 packet, `offset` words of eight bytes into it:
+/// only the first fragment of a UDP packet shows whether it is a tunnel.
 #[cold]
 pub(super) fn fragment(protocol: u8, offset: u16, payload: Option<&[u8]>) -> Skip {
     if protocol != ip::UDP {
@@ -43,7 +44,7 @@ pub(super) fn fragment(protocol: u8, offset: u16, payload: Option<&[u8]>) -> Ski
     }
 }
 
-/// The IP packet that carries TCP, within one that does not.
+/// The IP packet that carries TCP, inside one that does not.
 #[inline(never)]
 pub(super) fn innermost(mut outer: ip::Ip<'_>) -> Result<ip::Ip<'_>, Skip> {
     for _ in 0..MAX_TUNNELS {
@@ -56,7 +57,7 @@ pub(super) fn innermost(mut outer: ip::Ip<'_>) -> Result<ip::Ip<'_>, Skip> {
     Err(Skip::TooManyHeaders)
 }
 
-/// The packet within this one, which IP it must be, and what it takes of the frame.
+/// The packet inside this one, its IP version, and its length in the frame.
 pub(super) fn within<'a>(outer: &ip::Ip<'a>) -> Result<(&'a [u8], Version, u32), Skip> {
     let (ethertype, inner) = match outer.protocol {
         IPV4_IN_IP => (IPV4, outer.payload),
@@ -70,7 +71,7 @@ pub(super) fn within<'a>(outer: &ip::Ip<'a>) -> Result<(&'a [u8], Version, u32),
     Ok((data, version, outer.payload_len.saturating_sub(headers_len)))
 }
 
-/// A tunnel's header behind UDP's.
+/// Parses a tunnel's header after the UDP header.
 type Open = fn(&[u8]) -> Inner<'_>;
 
 fn udp(data: &[u8]) -> Inner<'_> {
@@ -78,13 +79,13 @@ fn udp(data: &[u8]) -> Inner<'_> {
     open(data.get(8..).ok_or(Skip::TruncatedHeader)?)
 }
 
-/// By the port that it goes to; the source port is a hash of what is inside, so that routers spread the load. Of L2TP either port
-/// says it: its client may have any.
+/// By destination port; the source port is a hash of the inner packet, so that routers spread the
+/// load. For L2TP either port counts: its client may use any.
 fn udp_tunnel(data: &[u8]) -> Result<Open, Skip> {
     let [from, to, a, b] = data.first_chunk().ok_or(Skip::TruncatedHeader)?;
     match u16::from_be_bytes([*a, *b]) {
         1701 => Ok(l2tp),
-        // IANA's, and the one that Linux and flannel have used from before.
+        // IANA's port, and the older one of Linux and flannel.
         4789 | 8472 => Ok(vxlan),
         4790 => Ok(vxlan_gpe),
         6081 => Ok(geneve),
@@ -96,7 +97,7 @@ fn udp_tunnel(data: &[u8]) -> Result<Open, Skip> {
     }
 }
 
-/// RFC 7348, 5: flags, of which one says that there is a network's number.
+/// RFC 7348, 5: flags, one of which says that there is a network identifier.
 fn vxlan(data: &[u8]) -> Inner<'_> {
     let ([flags, ..], frame) = data.split_first_chunk::<8>().ok_or(Skip::TruncatedHeader)?;
     if flags & 0x08 == 0 {
@@ -105,10 +106,10 @@ fn vxlan(data: &[u8]) -> Inner<'_> {
     Ok((ETHERNET, frame))
 }
 
-/// draft-ietf-nvo3-vxlan-gpe, 3: the same, and the kind of what follows.
+/// draft-ietf-nvo3-vxlan-gpe, 3: the same, plus the protocol that follows.
 fn vxlan_gpe(data: &[u8]) -> Inner<'_> {
     let ([flags, _, _, next, ..], inner) = data.split_first_chunk::<8>().ok_or(Skip::TruncatedHeader)?;
-    // Version 0, and the kind is said.
+    // Version 0, with the protocol given.
     if flags & 0x34 != 0x04 {
         return Err(Skip::NotTcp);
     }
@@ -121,7 +122,7 @@ fn vxlan_gpe(data: &[u8]) -> Inner<'_> {
     }
 }
 
-/// RFC 8926, 3.4: version and length of the options, flags, what follows, the network's number, options.
+/// RFC 8926, 3.4: version and option length, flags, protocol, network identifier, options.
 fn geneve(data: &[u8]) -> Inner<'_> {
     let ([first, _, a, b, ..], rest) = data.split_first_chunk::<8>().ok_or(Skip::TruncatedHeader)?;
     if first >> 6 != 0 {
@@ -131,14 +132,16 @@ fn geneve(data: &[u8]) -> Inner<'_> {
     Ok((u16::from_be_bytes([*a, *b]), rest.get(options_len..).ok_or(Skip::TruncatedHeader)?))
 }
 
-/// 3GPP TS 29.281, 5.1: a user's packet, as it is.
+/// 3GPP TS 29.281, 5.1: a user's packet, unchanged.
 fn gtp_u(data: &[u8]) -> Inner<'_> {
     let ([flags, kind, ..], mut rest) = data.split_first_chunk::<8>().ok_or(Skip::TruncatedHeader)?;
-    // Version 1, not GTP', a packet of a user: the rest is the tunnel's own (echo, error, end).
+    // Version 1, not GTP', a user's packet: other messages belong to the tunnel itself (echo,
+    // error, end).
     if flags & 0xf0 != 0x30 || *kind != 0xff {
         return Err(Skip::NotTcp);
     }
-    // Sequence number, N-PDU number and the next extension's kind come together; extensions end with the kind of the next.
+    // Sequence number, N-PDU number and next extension type are present together; each extension
+    // ends with the type of the next.
     if flags & 0x07 != 0 {
         let [.., next] = rest.first_chunk::<4>().ok_or(Skip::TruncatedHeader)?;
         let mut next = if flags & 0x04 != 0 { *next } else { 0 };
@@ -165,11 +168,11 @@ fn gtp_u(data: &[u8]) -> Inner<'_> {
     }
 }
 
-/// RFC 2661, 3.1: flags and version, the length if there is one, the tunnel's and the session's number, sequence numbers and padding
-/// if there are any; then PPP.
+/// RFC 2661, 3.1: flags and version, optional length, tunnel and session identifiers, optional
+/// sequence numbers and padding; then PPP.
 fn l2tp(data: &[u8]) -> Inner<'_> {
     let ([flags, version], rest) = data.split_first_chunk::<2>().ok_or(Skip::TruncatedHeader)?;
-    // Messages of the tunnel's own, and L2TPv3.
+    // Control messages of the tunnel, and L2TPv3.
     if flags & 0x80 != 0 || version & 0x0f != 2 {
         return Err(Skip::NotTcp);
     }
@@ -182,23 +185,24 @@ fn l2tp(data: &[u8]) -> Inner<'_> {
     link::ppp(rest.get(usize::from(u16::from_be_bytes([*a, *b]))..).ok_or(Skip::TruncatedHeader)?)
 }
 
-/// RFC 2784 and 2890: checksum, key and sequence number are there if their flags are.
+/// RFC 2784 and 2890: checksum, key and sequence number are present if their flags are set.
 fn gre(data: &[u8]) -> Inner<'_> {
     let ([flags, version, a, b], rest) = data.split_first_chunk::<4>().ok_or(Skip::TruncatedHeader)?;
     let has = |flag: u8| usize::from(flags & flag != 0) * 4;
-    // PPTP (RFC 2637, 4.1): a key always, the numbers of this packet and of the last one that came if there are any; then PPP.
+    // PPTP (RFC 2637, 4.1): always a key, optional sequence and acknowledgement numbers; then PPP.
     if version & 0x07 == 1 && [*a, *b] == [0x88, 0x0b] {
         let acked = usize::from(version & 0x80 != 0) * 4;
         return link::ppp(rest.get(4 + has(0x10) + acked..).ok_or(Skip::TruncatedHeader)?);
     }
-    // Source routes (RFC 1701) carry nothing that is read here.
+    // Source routes (RFC 1701) are not supported.
     if flags & 0x40 != 0 || version & 0x07 != 0 {
         return Err(Skip::NotTcp);
     }
     let is_numbered = has(0x10) > 0;
     let inner = rest.get(has(0x80) + has(0x20) + has(0x10)..).ok_or(Skip::TruncatedHeader)?;
     match u16::from_be_bytes([*a, *b]) {
-        // ERSPAN's first type has no header of its own, and GRE no sequence number then (draft-foschiano-erspan-03, 4.1).
+        // ERSPAN type I has no header of its own, and GRE has no sequence number then
+        // (draft-foschiano-erspan-03, 4.1).
         0x88be if !is_numbered => Ok((ETHERNET, inner)),
         0x88be => Ok((ETHERNET, inner.get(8..).ok_or(Skip::TruncatedHeader)?)),
         0x22eb => erspan_3(inner),
@@ -206,7 +210,8 @@ fn gre(data: &[u8]) -> Inner<'_> {
     }
 }
 
-/// draft-foschiano-erspan-03, 4.3: the last word says what was mirrored, and whether eight bytes more follow.
+/// draft-foschiano-erspan-03, 4.3: the last word says what was mirrored, and whether eight more
+/// bytes follow.
 fn erspan_3(data: &[u8]) -> Inner<'_> {
     let (header, rest) = data.split_first_chunk::<12>().ok_or(Skip::TruncatedHeader)?;
     let more = if header[11] & 1 != 0 { 8 } else { 0 };

@@ -1,10 +1,10 @@
-//! Is this what nearly every packet of a capture is, so that it can be read in one piece?
+//! Is this packet like nearly every packet of a capture, so that it can be read in one piece?
 //!
-//! Ethernet, IPv4 without options, not a fragment, TCP with time stamps and nothing else, in the order in which Linux
-//! and whoever follows RFC 7323, appendix A writes them; or a SYN with the options of Linux in their order
-//! (tcp_options_write, net/ipv4/tcp_output.c). Every field has its fixed place then: one look at the length
-//! serves all of them, and a handful of comparisons says whether it is so. Whatever differs is read step by step; the
-//! test below holds the two to each other.
+//! Ethernet, IPv4 without options, not a fragment, TCP with time stamps and nothing else, in the
+//! order of Linux and of other stacks that follow RFC 7323, appendix A; or a SYN with the options
+//! of Linux in their order (tcp_options_write, net/ipv4/tcp_output.c). Every field then has its
+//! fixed place: one length check serves all of them, and a handful of comparisons recognizes the
+//! form. Any other packet is decoded step by step; the test below checks that both agree.
 
 use super::tcp::MAX_WINDOW_SCALE;
 use crate::capture::{LinkType, RawPacket};
@@ -18,9 +18,9 @@ const SRC_ADDR: usize = ETHERNET_LEN + 12;
 const DST_ADDR: usize = ETHERNET_LEN + 16;
 const TCP: usize = ETHERNET_LEN + 20;
 const OPTIONS: usize = TCP + 20;
-/// The type of the frame, version and length of the header.
+/// Frame type, and version and length of the IP header.
 const IPV4_WITHOUT_OPTIONS: u32 = 0x0800_4500;
-/// Neither more fragments nor an offset, and the protocol; the time to live is between them.
+/// No more fragments and no offset, and the protocol; the time to live is between them.
 const TCP_IN_ONE_PIECE: u32 = 6;
 /// Up to the end of a TCP header with time stamps.
 const STAMPED: usize = OPTIONS + 12;
@@ -32,11 +32,13 @@ const MSS: u16 = 0x0204;
 const SACK_PERMITTED_AND_STAMPS: u32 = 0x0402_080a;
 const SCALE: [u8; 3] = [1, 3, 3];
 
-/// Such a packet: its segment field by field, each read where it stands. See [`Segment`] for what they say.
+/// Such a packet: its segment field by field, each read in place. See [`Segment`] for their
+/// meaning.
 ///
-/// The packet is borrowed and not copied. A copy is read in pieces of 16 bytes, which were written in pieces of 8 a moment before: a
-/// processor cannot hand these on (store forwarding), and lets the reader wait until they, and whatever was written before them, are in
-/// its cache. That took longer than all of decoding.
+/// The packet is borrowed and not copied. A copy would be read in pieces of 16 bytes that were
+/// written in pieces of 8 a moment before: the processor cannot forward such stores, and the read
+/// waits until they, and all stores before them, are in its cache. That took longer than all of
+/// decoding.
 #[derive(Clone, Copy, Debug)]
 pub struct Usual<'a> {
     frame: &'a [u8; STAMPED],
@@ -53,7 +55,7 @@ impl<'a> Usual<'a> {
         Some(Self { frame, packet, payload_len })
     }
 
-    /// As much of the payload as was captured, without what Ethernet padded.
+    /// The captured part of the payload, without Ethernet padding.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         captured(self.packet, self.payload_len)
@@ -69,7 +71,7 @@ impl<'a> Usual<'a> {
         self.packet.at
     }
 
-    /// The IPv4 addresses of who sent it, and to whom.
+    /// The IPv4 addresses of source and destination.
     #[inline(always)]
     pub fn addrs(&self) -> [u32; 2] {
         [word(self.frame, SRC_ADDR), word(self.frame, DST_ADDR)]
@@ -80,7 +82,7 @@ impl<'a> Usual<'a> {
         [half(self.frame, TCP), half(self.frame, TCP + 2)]
     }
 
-    /// Who sent it, and to whom.
+    /// Source and destination.
     #[inline(always)]
     pub fn ends(&self) -> [Endpoint; 2] {
         [(SRC_ADDR, TCP), (DST_ADDR, TCP + 2)].map(|(addr, port)| end(self.frame, addr, port))
@@ -131,7 +133,7 @@ impl<'a> Usual<'a> {
         self.frame[TTL]
     }
 
-    /// All of them.
+    /// The whole segment.
     #[inline(always)]
     pub fn segment(&self) -> Segment {
         let options = TcpOptions { timestamps: Some(self.stamps()), ..TcpOptions::default() };
@@ -139,7 +141,7 @@ impl<'a> Usual<'a> {
     }
 }
 
-/// As much of the payload of such a packet as was captured.
+/// The captured part of the payload of such a packet.
 #[inline]
 pub(super) fn payload<'a>(packet: &RawPacket<'a>) -> Option<&'a [u8]> {
     stamped(packet).map(|(_, payload_len)| captured(packet, payload_len))
@@ -157,7 +159,7 @@ fn stamped<'a>(packet: &RawPacket<'a>) -> Option<(&'a [u8; STAMPED], u32)> {
     headers(packet).filter(|(frame, _)| word(*frame, OPTIONS) == STAMPS_ALONE)
 }
 
-/// The segment, if it is a SYN as Linux writes it.
+/// The segment, if it is a SYN in Linux's form.
 #[inline]
 pub(super) fn opening(packet: &RawPacket<'_>) -> Option<Segment> {
     let (frame, payload_len) = headers::<OPENING>(packet)?;
@@ -175,7 +177,8 @@ pub(super) fn opening(packet: &RawPacket<'_>) -> Option<Segment> {
     usual.then(|| segment(packet, frame, payload_len, options))
 }
 
-/// The headers of a packet, and how long its payload is, if they have their fixed places and are so long.
+/// The headers of a packet and the length of its payload, if they have their fixed places and this
+/// length.
 #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
 #[inline(always)]
 fn headers<'a, const LEN: usize>(packet: &RawPacket<'a>) -> Option<(&'a [u8; LEN], u32)> {
@@ -239,7 +242,7 @@ mod tests {
     use crate::capture::{LinkType, RawPacket};
     use crate::decode::step_by_step;
 
-    /// An acknowledgement with time stamps and ten bytes of payload, of which two were captured.
+    /// An ACK with time stamps and ten bytes of payload, two of which were captured.
     const FRAME: [u8; 68] = [
         0x02, 0, 0, 0, 0, 2, 0x02, 0, 0, 0, 0, 1, 0x08, 0x00, // Ethernet
         0x45, 0, 0, 62, 0x12, 0x34, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 192, 0, 2, 255, // IPv4

@@ -1,42 +1,44 @@
-//! Where does the IP header start in a frame of Wi-Fi, as a station in monitor mode sees it?
+//! Where does the IP header start in a Wi-Fi frame captured in monitor mode?
 //!
-//! In front of the frame stands what the radio said of it (radiotap or PPI). Behind the frame's own header, of 24 to 36 bytes, LLC and SNAP
-//! say what follows as Ethernet does (IEEE 802.11-2020, 9.2 and 9.3.2; RFC 1042). What is encrypted cannot be read.
+//! Radio information (radiotap or PPI) precedes the frame. After the frame's own header, of 24 to
+//! 36 bytes, LLC and SNAP give an Ethernet type (IEEE 802.11-2020, 9.2 and 9.3.2; RFC 1042).
+//! Encrypted frames cannot be read.
 
 use super::Skip;
 use crate::capture::LinkType;
 
-/// Frame control, the first byte: version 0, and the type of frames with data.
+/// Frame control, first byte: version 0, and the type of data frames.
 const KIND: u8 = 0x0f;
 const DATA: u8 = 0x08;
 /// Subtypes of data frames: without data, and with QoS control.
 const NO_DATA: u8 = 0x40;
 const QOS: u8 = 0x80;
-/// Frame control, the second byte.
+/// Frame control, second byte.
 const BOTH_WAYS: u8 = 0x03;
 const MORE_FRAGMENTS: u8 = 0x04;
 const PROTECTED: u8 = 0x40;
 const HT_CONTROL: u8 = 0x80;
-/// QoS control: what follows is several frames, each with addresses and a length of its own (A-MSDU). The first one is read, the others
-/// are missing as what a capture has lost.
+/// QoS control: several frames follow, each with addresses and a length of its own (A-MSDU). The
+/// first one is read; the others count as packets that the capture lost.
 const AGGREGATED: u8 = 0x80;
 /// Three addresses, duration and sequence.
 const HEADER_LEN: usize = 24;
-/// The last 12 bits count frames, the first four their fragments.
+/// The last 12 bits number frames, the first four their fragments.
 const FRAGMENT: u8 = 0x0f;
-/// LLC's way to say that SNAP follows, of nobody in particular.
+/// LLC's announcement of SNAP, for Ethernet types.
 const SNAP: [u8; 6] = [0xaa, 0xaa, 3, 0, 0, 0];
-/// ... or of Apple's and Novell's (RFC 1042 has the first).
+/// ... or for the tunnel of Apple's and Novell's protocols (RFC 1042 has the first).
 const SNAP_TUNNEL: [u8; 6] = [0xaa, 0xaa, 3, 0, 0, 0xf8];
 
-/// Radiotap: words of what is present, the last of which has this bit not set; the clock and the flags come first.
+/// Radiotap: bitmap words of the fields present; this bit is clear in the last one. Clock and flags
+/// come first.
 const MORE_WORDS: u32 = 1 << 31;
 const HAS_CLOCK: u32 = 1;
 const HAS_FLAGS: u32 = 1 << 1;
-/// The frame's header is filled up to whole words.
+/// The frame's header is padded to whole words.
 const PADDED: u8 = 0x20;
 
-/// What a frame says comes behind its header, as Ethernet would say it, and the bytes from there on.
+/// The Ethernet type after a frame's header, and the bytes from there on.
 #[cold]
 pub(super) fn behind(link: LinkType, data: &[u8]) -> Result<(u16, &[u8]), Skip> {
     match link {
@@ -45,7 +47,7 @@ pub(super) fn behind(link: LinkType, data: &[u8]) -> Result<(u16, &[u8]), Skip> 
             behind_header(frame, padded)
         }
         LinkType::PPI => {
-            // Version, flags, length, and the type of link behind it.
+            // Version, flags, length, and the type of the link header that follows.
             let [_, _, a, b, link @ ..] = data.first_chunk::<8>().ok_or(Skip::TruncatedHeader)?;
             if u32::from_le_bytes(*link) != u32::from(LinkType::IEEE802_11.0) {
                 return Err(Skip::UnsupportedLink);
@@ -106,11 +108,11 @@ fn behind_header(frame: &[u8], padded: bool) -> Result<(u16, &[u8]), Skip> {
     if llc.starts_with(&SNAP) || llc.starts_with(&SNAP_TUNNEL) {
         return Ok((u16::from_be_bytes([high, low]), packet));
     }
-    // What a program has decrypted may say that it is encrypted still.
+    // A frame that another program has decrypted may still be marked as encrypted.
     Err(if flags & PROTECTED != 0 { Skip::Encrypted } else { Skip::NotIp })
 }
 
-/// Control frames are shorter than a header with data.
+/// Control frames are shorter than the header of a data frame.
 fn too_short(frame: &[u8]) -> Skip {
     match frame.first() {
         Some(kind) if kind & KIND != DATA => Skip::NotIp,

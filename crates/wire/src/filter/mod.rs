@@ -1,9 +1,11 @@
-//! Is this connection one of those asked for?
+//! Does this connection match?
 //!
-//! The words are tcpdump's (pcap-filter(7)): `port 8080`, `port http`, `host 10.0.0.5`, `net 10.0.0.0/8` or `net 10`,
-//! `portrange 8000-8099`, `src`, `dst` and `tcp`, `ip`, `ip6` before them, `and`, `or`, `not` (`&&`, `||`, `!`) and parentheses. As there, a value without a word takes the words of the value
-//! before it: `port 80 or 443`, and `and` and `or` have equal precedence, from left to right. An endpoint as tcpwhy prints it stands
-//! for itself: `10.0.0.5:8080`, `[::1]:8080`.
+//! The syntax is tcpdump's (pcap-filter(7)): `port 8080`, `port http`, `host 10.0.0.5`, `net
+//! 10.0.0.0/8` or `net 10`, `portrange 8000-8099`, `src`, `dst` and `tcp`, `ip`, `ip6` before them,
+//! `and`, `or`, `not` (`&&`, `||`, `!`) and parentheses. As in tcpdump, a value without keywords
+//! takes those of the value before it (`port 80 or 443`), and `and` and `or` have equal precedence,
+//! from left to right. An endpoint in tcpwhy's notation needs no keyword: `10.0.0.5:8080`,
+//! `[::1]:8080`.
 
 mod parse;
 
@@ -13,7 +15,7 @@ use std::str::FromStr;
 
 use crate::Endpoint;
 
-/// Picks connections by their endpoints.
+/// Selects connections by their endpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     expr: Expr,
@@ -22,9 +24,9 @@ pub struct Filter {
 /// A filter is a tree of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Expr {
-    /// Whatever it is: all is TCP.
+    /// Always true: all packets are TCP.
     Any,
-    /// One endpoint must be like this.
+    /// One endpoint must match.
     Is(Which, What),
     Not(Box<Expr>),
     And(Vec<Expr>),
@@ -39,16 +41,16 @@ enum Which {
     Either,
 }
 
-/// What is asked of one endpoint.
+/// A condition on one endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     /// The address under the mask. IPv4 in its mapped form, as in [`Endpoint`].
     Net { addr: u128, prefix: u8 },
-    /// The port is one of these, both ends included.
+    /// The port is in this range, both ends included.
     Ports(u16, u16),
     /// Address and port.
     Endpoint(Endpoint),
-    /// An address of IPv6, or of IPv4.
+    /// The address is IPv6, or IPv4.
     Family { v6: bool },
 }
 
@@ -82,7 +84,7 @@ impl Expr {
 }
 
 impl Expr {
-    /// Whether it is shown without a word, so that it would take those of the value before it.
+    /// Whether it is shown without keywords, so that it would take those of the value before it.
     fn takes_words(&self) -> bool {
         match self {
             Self::Is(Which::Either, What::Endpoint(_)) => true,
@@ -93,7 +95,7 @@ impl Expr {
 }
 
 impl Expr {
-    /// How deeply it is nested where it is shown: in parentheses and behind `not`.
+    /// How deeply it is nested when shown: in parentheses and after `not`.
     fn depth(&self) -> usize {
         let is_list = |expr: &Self| matches!(expr, Self::And(_) | Self::Or(_));
         let in_list = |expr: &Self| expr.depth() + usize::from(is_list(expr) || expr.takes_words());
@@ -106,12 +108,13 @@ impl Expr {
 }
 
 impl Filter {
-    /// Whether something from `src` to `dst` is meant.
+    /// Whether a packet from `src` to `dst` matches.
     pub fn matches(&self, src: Endpoint, dst: Endpoint) -> bool {
         self.expr.matches(src, dst)
     }
 
-    /// Whether a connection between the two is meant, in either direction: a bill needs both, also for `src 10.0.0.5`.
+    /// Whether a connection between the two matches, in either direction: a bill needs both, even
+    /// for `src 10.0.0.5`.
     pub fn matches_connection(&self, one: Endpoint, other: Endpoint) -> bool {
         self.matches(one, other) || self.matches(other, one)
     }
@@ -126,7 +129,7 @@ impl FromStr for Filter {
 }
 
 impl fmt::Display for Filter {
-    /// In words that parse to the same filter.
+    /// In a form that parses to the same filter.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.expr.fmt(f)
     }
@@ -187,11 +190,11 @@ impl fmt::Display for What {
     }
 }
 
-/// Where a filter cannot be understood, and what was expected there.
+/// Where a filter cannot be parsed, and what was expected there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterError {
     text: String,
-    /// Characters before the place.
+    /// Characters before the error.
     at: usize,
     /// Characters that are wrong.
     len: usize,
@@ -199,9 +202,10 @@ pub struct FilterError {
 }
 
 impl fmt::Display for FilterError {
-    /// The filter, a caret under the place, and what was expected.
+    /// The filter, a caret under the error, and what was expected.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // One column a character: what a terminal would act upon or skip is shown as a blank.
+        // One column per character: characters that would act on a terminal, or take no column, are
+        // shown as a blank.
         let shown: String = self.text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let caret = "^".repeat(self.len.max(1));
         write!(f, "{shown}\n{:at$}{caret} {}", "", self.what, at = self.at)

@@ -1,18 +1,18 @@
-//! What do the words of a filter mean?
+//! What does the text of a filter mean?
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::{Expr, FilterError, What, Which, mask};
 use crate::Endpoint;
 
-/// Deeper nesting is nobody's filter, and would be our stack.
+/// No real filter is nested deeper, and more would overflow the stack.
 const MAX_DEPTH: usize = 50;
 
 pub(super) fn parse(text: &str) -> Result<Expr, FilterError> {
     let mut parser = Parser { text, words: words(text), next: 0, last: None };
     let expr = parser.list(0)?;
     match parser.peek() {
-        // Lists that change between `and` and `or` are shown with parentheses, which add to what stands in them.
+        // Lists that mix `and` and `or` are shown with parentheses, which add to the depth.
         None if expr.depth() > MAX_DEPTH => Err(parser.error("nested too deeply")),
         None => Ok(expr),
         Some(")") => Err(parser.error("unmatched `)`")),
@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str) -> Result<Expr, FilterError> {
     }
 }
 
-/// The words with their place in bytes. Parentheses and operators need no blanks around them.
+/// The words with their byte offsets. Parentheses and operators need no blanks around them.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let mut words = Vec::new();
     let mut rest = text;
@@ -39,7 +39,7 @@ fn words(text: &str) -> Vec<(usize, &str)> {
     }
 }
 
-/// The words before a value, which hold for later values that have none.
+/// The keywords before a value, which also apply to later values that have none.
 #[derive(Clone, Copy)]
 struct Words {
     which: Direction,
@@ -70,7 +70,7 @@ impl Family {
         }
     }
 
-    /// Of this family, and this.
+    /// Restricts an expression to this family.
     fn with(self, expr: Expr) -> Expr {
         match self {
             Self::Both => expr,
@@ -79,14 +79,14 @@ impl Family {
     }
 }
 
-/// Whether a term ends in front of this word.
+/// Whether a term ends before this word.
 fn is_between_terms(word: &str) -> bool {
     matches!(word, "and" | "or" | "&&" | "||" | ")")
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    /// A host, a network or an endpoint, by its look.
+    /// A host, a network or an endpoint, depending on its form.
     Any,
     Host,
     Net,
@@ -145,7 +145,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// What joins the next term to those before it, where one follows: `and`?
+    /// The operator before the next term, if there is one: is it `and`?
     fn join(&mut self) -> Option<bool> {
         if self.accept(&["and", "&&"]) { Some(true) } else { self.accept(&["or", "||"]).then_some(false) }
     }
@@ -187,7 +187,7 @@ impl<'a> Parser<'a> {
             return self.group(Some(words), depth);
         }
         let what = match self.value(words.kind) {
-            // `port 80 or 10.0.0.5:90`: the words before do not fit, but the value needs none.
+            // `port 80 or 10.0.0.5:90`: the earlier keywords do not fit, but the value needs none.
             Err(error) if which.is_none() && kind.is_none() && family.is_none() => {
                 self.value(Kind::Any).map_err(|_| error)?
             }
@@ -202,7 +202,7 @@ impl<'a> Parser<'a> {
         }))
     }
 
-    /// `tcp`, `ip` or `ip6`; other protocols and what is asked of single packets is refused.
+    /// `tcp`, `ip` or `ip6`; other protocols and conditions on single packets are refused.
     fn family(&mut self) -> Result<Option<Family>, FilterError> {
         let mut family = None;
         while let Some(word) = self.peek() {
@@ -247,7 +247,7 @@ impl<'a> Parser<'a> {
         Some(direction)
     }
 
-    /// What stands in parentheses, which the words before them hold for: `port (80 or 443)`.
+    /// The content of parentheses, to which the keywords before them apply: `port (80 or 443)`.
     fn group(&mut self, words: Option<Words>, depth: usize) -> Result<Expr, FilterError> {
         let before = std::mem::replace(&mut self.last, words);
         self.next += 1;
@@ -285,7 +285,7 @@ impl<'a> Parser<'a> {
             Kind::Net => self.net(word)?,
             Kind::Any => match host(word).or_else(|| endpoint(word)) {
                 Some(what) => Some(what),
-                // `10` alone may be anything.
+                // A bare `10` may be anything.
                 None if word.contains(['/', '.', ':']) => self.net(word)?,
                 None => None,
             },
@@ -318,7 +318,7 @@ impl<'a> Parser<'a> {
         Ok(What::Net { addr, prefix })
     }
 
-    /// A network; `None` where the word does not look like one.
+    /// A network; `None` if the word does not look like one.
     fn net(&self, word: &str) -> Result<Option<What>, FilterError> {
         let (addr, len) = match word.split_once('/') {
             Some((addr, len)) => (addr, Some(len)),
@@ -340,7 +340,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// An address, or the first bytes of an IPv4 address, and the bits that they are: `10`, `10.1`.
+/// An address, or the first bytes of an IPv4 address, and their number of bits: `10`, `10.1`.
 fn network(word: &str) -> Option<(IpAddr, u8)> {
     if let Ok(ip) = word.parse::<IpAddr>() {
         return Some((ip, if ip.is_ipv4() { 32 } else { 128 }));
@@ -354,7 +354,7 @@ fn network(word: &str) -> Option<(IpAddr, u8)> {
     Some((IpAddr::from(bytes), 8 * parts as u8))
 }
 
-/// A number, or what the usual services are called (IANA's service names).
+/// A number, or the name of a common service (IANA's service names).
 fn port(word: &str) -> Option<u16> {
     const SERVICES: [(&str, u16); 24] = [
         ("ftp-data", 20),

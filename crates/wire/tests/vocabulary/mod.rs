@@ -1,4 +1,4 @@
-//! Words that the tests of capture formats are written in.
+//! Vocabulary of the tests of capture formats.
 
 use tcpwhy_wire::capture::{Damage, Event, LinkType, RawPacket, Reader};
 
@@ -28,7 +28,7 @@ impl From<RawPacket<'_>> for Packet {
     }
 }
 
-/// Everything that a reader says about a capture.
+/// Everything that a reader reports about a capture.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Read {
     pub(crate) packets: Vec<Packet>,
