@@ -1,16 +1,19 @@
-//! Which AMQP methods ask, and where does a message's content end? (AMQP 0-9-1, 2.3 and 4.2; RabbitMQ's extensions)
+//! Which AMQP methods ask, and where does a message's content end? (AMQP 0-9-1, 2.3 and 4.2;
+//! RabbitMQ's extensions)
 //!
-//! The identifier is the channel: on each of them one question is open at a time. What is published and delivered is a push, but for two
-//! things that somebody waits for. Who has asked for confirmations (`confirm.select`) and publishes while none is outstanding waits for the
-//! broker's acknowledgement; who goes on without it does not. And who publishes with a `reply-to`, on a channel on which it consumes, waits for
-//! what is delivered there: a call, answered by another client. Whether a message has a `reply-to` is in the frame behind its method.
+//! The identifier is the channel: one request is open on each channel at a time. Published and
+//! delivered messages are pushes, with two exceptions for which the sender waits. A client that has
+//! asked for confirmations (`confirm.select`) and publishes while none is outstanding waits for the
+//! broker's acknowledgement; a client that goes on without it does not. And a client that publishes
+//! with a `reply-to`, on a channel on which it consumes, waits for the delivery there: a call,
+//! answered by another client. Whether a message has a `reply-to` is in the frame after its method.
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at, u32_at};
 
 const PREFACE: &[u8; 8] = b"AMQP\0\0\x09\x01";
 const HEAD_LEN: usize = 7;
-/// The byte behind each frame.
+/// The byte after each frame.
 const END_LEN: u64 = 1;
 const FRAME_LEN_MAX: u32 = 1 << 24;
 
@@ -19,7 +22,7 @@ const HEADER: u8 = 2;
 const BODY: u8 = 3;
 const HEARTBEAT: u8 = 8;
 
-/// Of a content's properties, in its header behind class, weight and size.
+/// A content's property flags, in its header after class, weight and size.
 const FLAGS_AT: usize = HEAD_LEN + 12;
 const REPLY_TO: u16 = 1 << 9;
 
@@ -36,17 +39,17 @@ pub(crate) struct Amqp {
 struct Content {
     of: Of,
     channel: u16,
-    /// Length of a client's method that stands in front of the header that says what it waits for.
+    /// Length of a client's method whose role is only shown by the header after it.
     published: u32,
     left: u64,
 }
 
-/// What a content is.
+/// What a content is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Of {
     #[default]
     News,
-    /// What `basic.get` asked for.
+    /// The answer to `basic.get`.
     Got,
     /// Asks for a confirmation.
     Confirmed,
@@ -64,7 +67,7 @@ impl Of {
         }
     }
 
-    /// Questions of one channel that are answered apart.
+    /// Identifier; different kinds of requests on one channel are answered separately.
     fn id(self, channel: u16) -> u64 {
         let kind = match self {
             Self::News | Self::Got => 0,
@@ -78,18 +81,19 @@ impl Of {
 const CONFIRMED: u64 = 1 << 16;
 const CALL: u64 = 2 << 16;
 
-/// The channel that was last told to confirm, and what was published and acknowledged there: all by numbers from 1.
+/// The last channel that was told to confirm, and the numbers published and acknowledged there,
+/// from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Confirms {
     channel: u16,
     published: u32,
     acknowledged: u32,
-    /// The one that its sender waits for.
+    /// The one that the client waits for.
     open: u32,
 }
 
 impl Confirms {
-    /// Something is published. Whether it is the only one without an acknowledgement.
+    /// A message is published. Returns whether it is the only one without an acknowledgement.
     fn on_publish(&mut self, channel: u16) -> bool {
         if channel != self.channel || channel == 0 {
             return false;
@@ -98,7 +102,8 @@ impl Confirms {
         self.published - 1 == self.acknowledged
     }
 
-    /// The broker acknowledges up to a number, or that one. Whether somebody waits for that.
+    /// The broker acknowledges up to a number, or that number. Returns whether the client waits for
+    /// it.
     fn on_acknowledged(&mut self, channel: u16, number: u64) -> bool {
         let Ok(number) = u32::try_from(number) else { return false };
         if channel != self.channel || number > self.published {
@@ -113,12 +118,12 @@ impl Confirms {
     }
 }
 
-/// Channels, a bit each, of the first 63.
+/// The first 63 channels, a bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Calls {
-    /// The client consumes there, and nothing was delivered that was no reply.
+    /// The client consumes there, and nothing but replies has been delivered.
     replies: u64,
-    /// It waits for one.
+    /// It waits for a reply.
     open: u64,
 }
 
@@ -134,7 +139,7 @@ impl Talk for Amqp {
         if client.bytes.starts_with(PREFACE) {
             return server.is_empty() || is_method(server);
         }
-        // In the middle of a connection methods tell it, of whichever side.
+        // In the middle of a connection, methods of either side identify the protocol.
         let speaks = |first: First<'_>| first.is_empty() || is_method(first);
         speaks(client) && speaks(server) && !(client.is_empty() && server.is_empty())
     }
@@ -202,14 +207,14 @@ impl Talk for Amqp {
 
     fn lose(&mut self, side: Side) {
         self.sides[side as usize] = Content::default();
-        // What was published or acknowledged meanwhile is not known.
+        // What was published or acknowledged meanwhile is unknown.
         self.confirms = Confirms::default();
         self.calls.open = 0;
     }
 }
 
 impl Amqp {
-    /// A method, of which nothing is told where the header behind it has to say something first.
+    /// A method; reported later if the header after it decides its role.
     fn on_method(
         &mut self,
         side: Side,
@@ -253,7 +258,8 @@ impl Amqp {
         Some(Head { first: true, ..content.piece(kind) })
     }
 
-    /// Tells of a client's `basic.publish` what the header behind it has shown, or that something else is behind it.
+    /// Reports a client's `basic.publish`, once the header after it is known or something else
+    /// follows.
     fn tell_published(&mut self, side: Side, header: Option<(u16, u16)>, out: &mut Out<'_>) {
         let content = &mut self.sides[side as usize];
         let len = u64::from(std::mem::take(&mut content.published));
@@ -274,21 +280,23 @@ impl Amqp {
 }
 
 impl Content {
-    /// A piece of it.
+    /// A piece of the content.
     fn piece(self, kind: &'static str) -> Head {
         Head { id: Some(self.of.id(self.channel)), ..Head::piece(self.of.role(), kind) }
     }
 }
 
 impl Calls {
-    /// The client calls. Whether the reply comes to this channel, and is the only one that is awaited there.
+    /// The client calls. Returns whether the reply comes on this channel, and no other is awaited
+    /// there.
     fn on_call(&mut self, channel: u16) -> bool {
         let is_awaited = self.replies & bit(channel) & !self.open != 0;
         self.open |= if is_awaited { bit(channel) } else { 0 };
         is_awaited
     }
 
-    /// Something is delivered. Whether it is a reply; what nobody called for says that the channel has other messages as well.
+    /// A message is delivered. Returns whether it is a reply; a delivery that nobody called for
+    /// shows that the channel carries other messages too.
     fn on_delivery(&mut self, channel: u16) -> bool {
         let is_reply = self.open & bit(channel) != 0;
         self.open &= !bit(channel);
@@ -308,12 +316,12 @@ const CANCEL: (u16, u16) = (60, 30);
 const CHANNEL_CLOSE: (u16, u16) = (20, 40);
 const CONFIRM_SELECT: (u16, u16) = (85, 10);
 
-/// Whether it has the number of what was published (or delivered).
+/// Whether the method carries the number of what was published (or delivered).
 const fn is_confirmation(method: (u16, u16)) -> bool {
     matches!(method, ACK | NACK)
 }
 
-/// A method of a class that exists, of a length that a segment can have.
+/// A known method, of a length that fits into a segment.
 fn is_method(first: First<'_>) -> bool {
     let word = |at| u16_at(first.bytes, at);
     let (Some(class), Some(method)) = (word(HEAD_LEN), word(HEAD_LEN + 2)) else { return false };
@@ -321,7 +329,7 @@ fn is_method(first: First<'_>) -> bool {
     first.bytes[0] == METHOD && sound && named(class, method).0 != "method"
 }
 
-/// Classes and methods (AMQP 0-9-1, 1.3): what ends in 1 answers what ends in 0.
+/// Classes and methods (AMQP 0-9-1, 1.3): a method ending in 1 answers the one ending in 0.
 const fn named(class: u16, method: u16) -> (&'static str, Role) {
     use Role::{Answers, Asks, Neither, Pushes};
     match (class, method) {
@@ -329,7 +337,7 @@ const fn named(class: u16, method: u16) -> (&'static str, Role) {
         (10, 11) => ("connection.start-ok", Asks),
         (10, 20) => ("connection.secure", Answers),
         (10, 21) => ("connection.secure-ok", Asks),
-        // The client says that it agrees, and asks with what follows.
+        // The client agrees with this, and asks with its next method.
         (10, 30) => ("connection.tune", Answers),
         (10, 31) => ("connection.tune-ok", Neither),
         (10, 40) => ("connection.open", Asks),

@@ -1,6 +1,8 @@
-//! What do two routers say to each other? (RFC 4271, 4; RFC 2918 for refreshes; RFC 8654 for longer messages)
+//! What do two routers say to each other? (RFC 4271, 4; RFC 2918 for refreshes; RFC 8654 for longer
+//! messages)
 //!
-//! Nobody asks: both open and wait for that of the other, and after that each tells what has changed, or that it is still there.
+//! There are no requests: both open and wait for the other's OPEN, and after that each reports
+//! changes, or that it is still there.
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at};
@@ -8,11 +10,11 @@ use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at};
 /// Marker, length, type.
 const HEADER_LEN: u16 = 19;
 const MARKER: [u8; 16] = [0xff; 16];
-/// An OPEN is never shorter.
+/// Minimum length of an OPEN.
 const OPEN_LEN_MIN: u16 = 29;
 const OPEN: u8 = 1;
 
-/// Nothing has to be remembered.
+/// No state is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Bgp;
 

@@ -9,7 +9,7 @@ const ONE_WAY: u8 = 2;
 const HEARTBEAT: u16 = 0;
 const CONTENT_LEN_MAX: u32 = 1 << 28;
 
-/// Nothing has to be remembered.
+/// No state is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Bolt;
 
@@ -21,16 +21,17 @@ struct Command {
     id: u32,
     class_len: u16,
     header_len: u16,
-    /// Where the name of the class begins.
+    /// Offset of the class name.
     class_at: usize,
     len: u64,
 }
 
 impl Command {
-    /// None where more bytes are needed, or where it is none.
+    /// `None` if more bytes are needed, an error if it is not a command.
     fn read(bytes: &[u8]) -> Result<Option<Self>, ()> {
         let Some(&version) = bytes.first() else { return Ok(None) };
-        // The second version has a number and a switch more; the switch says whether a checksum ends the command.
+        // Version 2 has one more number and a switch; the switch says whether a checksum ends the
+        // command.
         let more = match version {
             1 => 0,
             2 => 1,
@@ -97,7 +98,7 @@ impl Talk for Bolt {
     fn lose(&mut self, _: Side) {}
 }
 
-/// A command whose class has a name, or a heartbeat that is all of its segment.
+/// A command with a class name, or a heartbeat that fills its segment.
 fn is_command(first: First<'_>) -> Option<Command> {
     let command = Command::read(first.bytes).ok()??;
     let class = first.bytes.get(command.class_at..)?;

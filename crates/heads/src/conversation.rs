@@ -1,4 +1,4 @@
-//! What has been said on a connection, and what is each side's next byte of interest?
+//! What has been said on a connection, and at which byte does each side's next head begin?
 
 use crate::head::{Head, Role};
 use crate::protocol::{Protocol, Recognised, Talking, recognise};
@@ -6,13 +6,14 @@ use crate::talk::{CARRY, First, Out, Side, Step, Turn};
 
 /// Bytes kept of each side's beginning until the protocol is recognised.
 const FIRST_BYTES_MAX: usize = 64;
-/// Beginnings that are looked at before the protocol is given up.
+/// Beginnings examined before the protocol is given up.
 const TRIES_MAX: u8 = 4;
 
 /// The heads of both directions of a connection. The two sides are 0 and 1, in any order.
 ///
-/// Feed it each segment with payload once, those of one side in the order of the stream; the first byte behind a handshake has the
-/// offset 0, and no other has. A segment that ends before [`next_at`](Self::next_at) need not be fed.
+/// Pass it each segment with payload once, those of one side in the order of the stream; the first
+/// byte after a handshake has offset 0, and no other byte does. A segment that ends before
+/// [`next_at`](Self::next_at) may be skipped.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conversation {
     phase: Phase,
@@ -23,7 +24,7 @@ enum Phase {
     /// The protocol is not known yet.
     Listening(Listening),
     Talking(Talk),
-    /// Nothing can be told.
+    /// No heads can be found.
     Deaf,
 }
 
@@ -64,7 +65,7 @@ impl Beginning {
         Self { at, payload_len, len: len as u8, bytes }
     }
 
-    /// Takes what follows at once, as far as there is room: a message may be written in pieces.
+    /// Appends what follows directly, as far as there is room: a message may be written in pieces.
     fn goes_on(&mut self, at: u64, captured: &[u8], payload_len: u32) -> bool {
         let len = usize::from(self.len);
         if self.payload_len as usize != len
@@ -88,7 +89,7 @@ impl Beginning {
 #[derive(Clone, Debug, PartialEq)]
 struct Talk {
     talking: Talking,
-    /// Which of the two asks as a rule.
+    /// The side that usually asks.
     client: Option<usize>,
     readers: [Reader; 2],
     /// Which side spoke last.
@@ -102,7 +103,7 @@ struct Reader {
     /// Where the next head begins.
     next: u64,
     carried: u8,
-    /// What is at hand of a head that goes on in the next segment.
+    /// The part seen of a head that continues in the next segment.
     carry: [u8; CARRY],
 }
 
@@ -116,12 +117,12 @@ enum State {
 }
 
 impl Conversation {
-    /// Of a connection whose protocol must be found out.
+    /// For a connection whose protocol is to be detected.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Of a connection whose protocol is known, and which side asks.
+    /// For a connection whose protocol and client are known.
     pub fn speaking(protocol: Protocol, client: usize) -> Self {
         let talk = Talk::new(Recognised { protocol, client: Some(client.min(1)) });
         Self { phase: Phase::Talking(talk) }
@@ -135,7 +136,7 @@ impl Conversation {
         }
     }
 
-    /// Which side asks as a rule, once that is known.
+    /// The side that usually asks, once known.
     pub fn client(&self) -> Option<usize> {
         match &self.phase {
             Phase::Talking(talk) => talk.client,
@@ -143,13 +144,13 @@ impl Conversation {
         }
     }
 
-    /// It will never tell anything: keep it no longer.
+    /// No heads will ever be found: drop the conversation.
     pub fn is_deaf(&self) -> bool {
         self.phase == Phase::Deaf
     }
 
-    /// No head that is still to be told begins or goes on in front of this byte of a side's stream. 0 where any segment may
-    /// have one.
+    /// No unreported head begins or continues before this byte of a side's stream. 0 if any segment
+    /// may have one.
     pub fn next_at(&self, from: usize) -> u64 {
         match &self.phase {
             Phase::Listening(_) => 0,
@@ -161,13 +162,15 @@ impl Conversation {
         }
     }
 
-    /// Where a side's next message begins is not known: it is silent until one begins that cannot be mistaken.
+    /// Where a side's next message begins is unknown: nothing is reported until one begins
+    /// unmistakably.
     pub fn is_lost(&self, from: usize) -> bool {
         matches!(&self.phase, Phase::Talking(talk) if talk.readers[from].state == State::Lost)
     }
 
-    /// Takes a segment of one side: where it begins in the stream, what was captured of its payload, and how long that is.
-    /// Tells the heads that it has or completes, each with the bytes that its name is of.
+    /// Takes a segment of one side: its offset in the stream, the captured part of its payload, and
+    /// the payload's length. Reports the heads in it or completed by it, each with the bytes that
+    /// its name refers to.
     pub fn on_bytes(
         &mut self,
         from: usize,
@@ -187,7 +190,8 @@ impl Conversation {
         }
     }
 
-    /// Looks at the beginning of what a side says this time; when both fit a protocol, reads them.
+    /// Examines the beginning of what a side says this time; when both sides fit a protocol, reads
+    /// them.
     fn listen(
         &mut self,
         from: usize,
@@ -239,7 +243,7 @@ impl Conversation {
         self.go_on(end);
     }
 
-    /// What both sides say from here on; what is sent again was said before.
+    /// Listens to both sides from here on; retransmissions are ignored.
     fn listens_behind(&self) -> Listening {
         let Phase::Talking(talk) = &self.phase else { return Listening::default() };
         let behind = |reader: Reader| {
@@ -320,7 +324,7 @@ impl Talk {
             }
             let begin = (seen - at) as usize;
             let Some(rest) = captured.get(begin..).filter(|rest| !rest.is_empty()) else {
-                // A head is where nothing was captured.
+                // A head is in a part that was not captured.
                 reader.lose();
                 return self.cut(side, seen, end, &mut out);
             };
@@ -328,7 +332,7 @@ impl Talk {
             match step {
                 Step::Other(protocol) if protocol != self.talking.protocol() => {
                     self.talking = Talking::new(protocol);
-                    // What is carried is its beginning too.
+                    // A carried byte is part of its beginning too.
                     let carried = std::mem::take(&mut self.readers[from].carried);
                     debug_assert!(carried <= 1, "another protocol is told by its first byte");
                 }
@@ -349,7 +353,7 @@ impl Talk {
 }
 
 impl Talk {
-    /// The rest of a segment, from `seen` to `end`, was not captured, and has a head.
+    /// The rest of a segment, from `seen` to `end`, was not captured, and contains a head.
     fn cut(&self, side: Side, seen: u64, end: u64, out: &mut Out<'_>) -> End {
         if let Some(head) = self.talking.cut(side) {
             out.put_at(seen, head);
@@ -367,7 +371,7 @@ impl Reader {
         (self.state, self.carried) = (State::Lost, 0);
     }
 
-    /// One step over the bytes behind those that are carried.
+    /// One step over the bytes after the carried ones.
     fn step(
         &mut self,
         talking: &mut Talking,
@@ -422,7 +426,7 @@ impl Reader {
 mod tests {
     use super::Conversation;
 
-    /// One of each connection with captured payload is kept.
+    /// One of these is kept for each connection with captured payload.
     #[test]
     fn is_small() {
         assert!(size_of::<Conversation>() <= 288, "{} bytes", size_of::<Conversation>());

@@ -7,7 +7,8 @@ use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, is_text, u16_at, u32
 const HEADER_LEN: u64 = 9;
 const BODY_LEN_MAX: u32 = 256 << 20;
 const RESPONSE: u8 = 0x80;
-/// From this version on both sides put frames into others once the session has begun (v5, 2.3).
+/// From this version on, both sides wrap frames in other frames once the session has begun (v5,
+/// 2.3).
 const FRAMED_FROM: u8 = 5;
 const STARTUP: u8 = 0x01;
 const OPTIONS: u8 = 0x05;
@@ -15,7 +16,7 @@ const READY: u8 = 0x02;
 const AUTH_SUCCESS: u8 = 0x10;
 const EVENT: u8 = 0x0c;
 
-/// Nothing has to be remembered: each frame says what it answers.
+/// No state is needed: each frame says which request it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Cql;
 
@@ -52,7 +53,8 @@ impl Talk for Cql {
     fn lose(&mut self, _: Side) {}
 }
 
-/// A question for what there is, which is empty, or the options of a session: how many, and the first one's name.
+/// An empty request for the server's options, or a session's options: their number, and the first
+/// one's name.
 fn begins_session(first: First<'_>) -> bool {
     match (first.bytes.get(4), u32_at(first.bytes, 5)) {
         (Some(&OPTIONS), Some(0)) => u64::from(first.len) == HEADER_LEN,
@@ -67,7 +69,7 @@ fn begins_session(first: First<'_>) -> bool {
     }
 }
 
-/// A frame of which the segment has all or the beginning.
+/// A frame that the segment contains, or that begins there.
 fn is_frame(side: Side, first: First<'_>) -> bool {
     let (Some(&version), Some(&opcode), Some(size)) =
         (first.bytes.first(), first.bytes.get(4), u32_at(first.bytes, 5))

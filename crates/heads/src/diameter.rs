@@ -8,11 +8,11 @@ const HEADER_LEN: u32 = 20;
 const VERSION: u8 = 1;
 const REQUEST: u8 = 0x80;
 const RESERVED: u8 = 0x0f;
-/// Of a message; three bytes could say 16 MB.
+/// Length of a message; its three bytes could express 16 MB.
 const LEN_MAX: u32 = 1 << 20;
 const CAPABILITIES: u32 = 257;
 
-/// Nothing has to be remembered: each message says what it answers.
+/// No state is needed: each message says which request it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Diameter;
 
@@ -23,7 +23,8 @@ impl Talk for Diameter {
         let (asked, told) = (header(client), header(server));
         let asks = asked.is_some_and(|asked| asked.role == Role::Asks);
         let both = server.is_empty() || told.is_some();
-        // A session begins with capabilities; in its middle both sides must have spoken so.
+        // A session begins with capabilities; in the middle of one, both sides must have spoken
+        // like this.
         asks && both && (told.is_some() || asked.is_some_and(|asked| asked.command == CAPABILITIES))
     }
 
@@ -72,7 +73,7 @@ fn read(bytes: &[u8]) -> Option<Message> {
     let &[version, flags] = [bytes.first()?, bytes.get(4)?].map(|byte| *byte).first_chunk()?;
     let len = u32_at(bytes, 0)? & 0x00ff_ffff;
     let command = u32_at(bytes, 4)? & 0x00ff_ffff;
-    // The end-to-end identifier: some peers answer with a hop-by-hop one of their own.
+    // The end-to-end identifier: some peers answer with a hop-by-hop identifier of their own.
     let id = u32_at(bytes, 16).filter(|_| bytes.len() >= HEADER_LEN as usize)?;
     let sound = version == VERSION
         && flags & RESERVED == 0
@@ -83,7 +84,7 @@ fn read(bytes: &[u8]) -> Option<Message> {
     sound.then_some(Message { len, role, command, id })
 }
 
-/// A message, with nothing behind it that is known to be none.
+/// A message, followed by nothing that cannot be one.
 fn header(first: First<'_>) -> Option<Message> {
     let message = read(first.bytes)?;
     let next = first.bytes.get(message.len as usize);

@@ -1,6 +1,6 @@
 //! Which response of an outstation belongs to which request? (IEEE 1815, 9.2, 8.2 and 4.2: link, transport and application)
 //!
-//! Outstations tell what has changed by themselves where they may, and confirmations are waited for by nobody.
+//! Outstations may report changes unsolicited, and nothing waits for confirmations.
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_le};
@@ -8,18 +8,18 @@ use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_le};
 const START: [u8; 2] = [0x05, 0x64];
 /// Start, length, control, addresses and their check.
 const LINK_LEN: u64 = 10;
-/// Of the header, in front of its check, and that check's polynomial, the lowest bit first.
+/// Length of the header before its CRC, and that CRC's polynomial, lowest bit first.
 const CHECKED_LEN: usize = 8;
 const POLYNOMIAL: u16 = 0xa6bc;
-/// What the length counts besides what is carried: control and addresses.
+/// The length field counts control and addresses besides the data.
 const COUNTED: u8 = 5;
-/// Each block of data has two bytes of check behind it.
+/// Each block of data is followed by a CRC of two bytes.
 const BLOCK_LEN: u64 = 16;
 const CHECK_LEN: u64 = 2;
-/// Of the transport's byte: this is the first frame of a fragment, and the last.
+/// In the transport byte: this is the first frame of a fragment, and the last.
 const FIRST: u8 = 0x40;
 const FINAL: u8 = 0x80;
-/// Of the application's: its number.
+/// In the application byte: its sequence number.
 const NUMBER: u8 = 0x0f;
 const NEEDED: usize = 13;
 const CONFIRM: u8 = 0;
@@ -27,13 +27,13 @@ const RESPONSE: u8 = 129;
 const UNSOLICITED: u8 = 130;
 const AUTHENTICATES: u8 = 131;
 
-/// What either side is in the middle of.
+/// The fragment that each side is in the middle of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Dnp3 {
     open: [Option<Open>; 2],
 }
 
-/// A fragment that goes on in another frame.
+/// A fragment that continues in another frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Open {
     role: Role,
@@ -81,13 +81,13 @@ impl Talk for Dnp3 {
     }
 }
 
-/// The frame with its checks.
+/// The frame with its CRCs.
 fn frame_len(len: u8) -> Option<u64> {
     let data = u64::from(len.checked_sub(COUNTED)?);
     Some(LINK_LEN + data + data.div_ceil(BLOCK_LEN) * CHECK_LEN)
 }
 
-/// The segment begins with a frame and has no other thing behind it.
+/// The segment begins with a frame and is not followed by anything else.
 fn is_frame(first: First<'_>) -> bool {
     let all = first.bytes.get(2).and_then(|len| frame_len(*len)).filter(|_| first.bytes.starts_with(&START));
     let next = |all: u64| first.bytes.get(usize::try_from(all).ok()?);
@@ -96,7 +96,7 @@ fn is_frame(first: First<'_>) -> bool {
             .is_some_and(|all| all >= u64::from(first.len) || next(all).is_none_or(|next| *next == START[0]))
 }
 
-/// Whether the header's own check is right (IEEE 1815, 9.2.5).
+/// Whether the header's CRC is right (IEEE 1815, 9.2.5).
 fn is_checked(bytes: &[u8]) -> bool {
     let (Some(header), Some(check)) = (bytes.get(..CHECKED_LEN), u16_le(bytes, CHECKED_LEN)) else {
         return false;
@@ -110,14 +110,14 @@ fn is_checked(bytes: &[u8]) -> bool {
     !sum == check
 }
 
-/// What the first frame of a fragment carries.
+/// The content of a fragment's first frame.
 fn carried(bytes: &[u8]) -> Option<Open> {
     let (transport, control, function) = (*bytes.get(10)?, *bytes.get(11)?, *bytes.get(12)?);
     let (role, name) = match function {
         CONFIRM => (Role::Neither, "confirm"),
         1 => (Role::Asks, "read"),
         2 => (Role::Asks, "write"),
-        // Those that say that they want no response.
+        // Functions that want no response.
         6 | 8 | 10 | 12 | 33 => (Role::Pushes, "unconfirmed request"),
         3..=5 => (Role::Asks, "control"),
         7..=32 => (Role::Asks, "request"),

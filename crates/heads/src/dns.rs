@@ -10,7 +10,7 @@ const OPCODE: u16 = 0x7800;
 const ZERO: u16 = 0x0040;
 const RCODE: u16 = 0x000f;
 
-/// Nothing has to be remembered.
+/// No state is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Dns;
 
@@ -43,7 +43,7 @@ impl Talk for Dns {
     fn lose(&mut self, _: Side) {}
 }
 
-/// One question, counts and flags that go together, and a length that the segment bears out.
+/// One question, consistent counts and flags, and a length that agrees with the segment.
 fn is_message(first: First<'_>, response: bool) -> bool {
     let word = |at| u16_at(first.bytes, at).unwrap_or(u16::MAX);
     if first.bytes.len() < HEAD_LEN + 1 {

@@ -8,10 +8,10 @@ const HEAD_LEN: usize = 16;
 const REQUEST: u8 = 0x80;
 const TWO_WAY: u8 = 0x40;
 const EVENT: u8 = 0x20;
-/// The payload that a provider takes by default is 8 MB; some allow more.
+/// A provider accepts a payload of 8 MB by default; some allow more.
 const DATA_LEN_MAX: u32 = 1 << 28;
 
-/// Nothing has to be remembered.
+/// No state is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Dubbo;
 
@@ -49,7 +49,7 @@ impl Talk for Dubbo {
     fn lose(&mut self, _: Side) {}
 }
 
-/// The magic number, a serialization that exists, and no status in a request.
+/// The magic number, a known serialization, and no status in a request.
 fn is_message(first: First<'_>) -> bool {
     let Some(header) = first.bytes.first_chunk::<HEAD_LEN>() else { return false };
     let serialization = header[2] & 0x1f;

@@ -1,6 +1,7 @@
 //! Which reply of a controller belongs to which request? (EtherNet/IP, CIP Networks Library volume 2, 2-3 and 2-4)
 //!
-//! Either side gives back what the other wrote into the sender context, where that is not left empty; without it replies come in order.
+//! Each side echoes the sender context that the other wrote, unless it was empty; without it
+//! replies come in order.
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_le, u32_le};
@@ -13,7 +14,7 @@ const REGISTER: u16 = 0x65;
 const UNREGISTER: u16 = 0x66;
 const CONNECTED: u16 = 0x70;
 
-/// Nothing has to be remembered.
+/// No state is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct EthernetIp;
 
@@ -21,11 +22,11 @@ impl Talk for EthernetIp {
     const FIRST: FirstBytes = FirstBytes::of(b"\x04\x63\x64\x65\x66\x6f\x70");
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
-        // A session begins with its version, and has no number yet.
+        // A session begins with its version, and has no handle yet.
         let registers = u16_le(client.bytes, 0) == Some(REGISTER)
             && u32_le(client.bytes, 4) == Some(0)
             && client.len == 28;
-        // In the middle nothing says who asks.
+        // In the middle of a session, nothing shows which side asks.
         registers && is_message(client) && (server.is_empty() || is_message(server))
     }
 
@@ -55,7 +56,7 @@ fn read(bytes: &[u8]) -> Option<(u64, &'static str, Option<u64>)> {
     let name = named(command)?;
     let context = [u32_le(bytes, 12)?, u32_le(bytes, 16)?].map(u64::from);
     let options = u32_le(bytes, 20)?;
-    // Connected messages are answered by others of theirs, whose context is anything.
+    // Connected messages are answered by other connected messages, whose context is arbitrary.
     let id = Some(context[0] | context[1] << 32).filter(|id| *id != 0 && command != CONNECTED);
     (options == 0).then_some((u64::from(HEADER_LEN) + u64::from(len), name, id))
 }

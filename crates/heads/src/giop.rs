@@ -6,10 +6,10 @@ use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u32_at};
 /// Magic, version, flags, type and size.
 const HEADER_LEN: u32 = 12;
 const MAGIC: &[u8] = b"GIOP";
-/// Version 1.2, in which requests and replies begin with their number.
+/// Version 1.2, in which requests and replies begin with their identifier.
 const NUMBERED: u8 = 2;
 const LEN_MAX: u32 = 1 << 26;
-/// In the flags: the lower byte comes first.
+/// In the flags: little-endian.
 const LITTLE: u8 = 1;
 /// ... and fragments follow.
 const MORE: u8 = 2;
@@ -19,7 +19,7 @@ const LOCATE_REQUEST: u8 = 3;
 const LOCATE_REPLY: u8 = 4;
 const FRAGMENT: u8 = 7;
 
-/// What each side's message in fragments does.
+/// The role of each side's fragmented message.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Giop {
     parts: [Option<Role>; 2],
@@ -43,7 +43,7 @@ impl Talk for Giop {
         let len = u64::from(message.len);
         let part = &mut self.parts[usize::from(!side.is_client())];
         let role = if message.kind == FRAGMENT { *part } else { Some(role) };
-        // What it goes on with was not captured.
+        // The message that it continues was not captured.
         let Some(role) = role else { return Step::Skip(len) };
         *part = message.more.then_some(role);
         let first = message.kind != FRAGMENT;
@@ -63,7 +63,7 @@ impl Talk for Giop {
 
 #[derive(Clone, Copy, Debug)]
 struct Message {
-    /// Its own header included.
+    /// Including its header.
     len: u32,
     kind: u8,
     is_little: bool,
@@ -72,7 +72,8 @@ struct Message {
 }
 
 impl Message {
-    /// The number that pairs it, where its version has that in front; nothing yet where that is still to come.
+    /// The identifier that pairs it, if its version begins with it; `None` if more bytes are
+    /// needed.
     #[expect(clippy::option_option, reason = "it may have none, and it may not be known yet")]
     fn id(self, bytes: &[u8]) -> Option<Option<u64>> {
         let has = self.is_numbered
@@ -84,7 +85,7 @@ impl Message {
         Some(Some(u64::from(if self.is_little { id.swap_bytes() } else { id })))
     }
 
-    /// What it does, once enough of it is there. A call that nobody answers says so behind its number.
+    /// Its role, once enough bytes are there. A oneway call is marked after its identifier.
     fn role(self, bytes: &[u8]) -> Option<Role> {
         Some(match self.kind {
             REQUEST if self.is_numbered && self.len > HEADER_LEN + 4 => {

@@ -1,44 +1,47 @@
-//! What is said of a message, or of a piece of it?
+//! What is known of a message, or of a piece of it?
 
-/// What a message does to its receiver.
+/// The effect of a message on its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Its sender waits for an answer.
     Asks,
-    /// It asks to be told when there is news (a long poll): it is answered like a question, and nobody minds how late.
+    /// It asks for news (a long poll): it is answered like a request, but however late the answer,
+    /// nobody is kept waiting.
     Subscribes,
-    /// It answers what was asked.
+    /// It answers a request.
     Answers,
-    /// It answers for the time being (100 Continue), or asks for what its sender goes on with (TLS): the answer proper is still to come.
+    /// It is a provisional answer (100 Continue), or asks for what its sender goes on with (TLS):
+    /// the final answer is still to come.
     Interim,
-    /// It says that the answer will come when there is news (SMB2's STATUS_PENDING).
+    /// It announces that the answer will come when there is news (SMB2's STATUS_PENDING).
     Defers,
-    /// Nothing asked for it: a notification, an event.
+    /// It was not asked for: a notification, an event.
     Pushes,
-    /// It says who speaks, and the other side does the same before either goes on: whoever is first waits for that.
+    /// It introduces its sender, and the other side does the same before either goes on: the first
+    /// one waits for that.
     Greets,
-    /// It serves the protocol itself (pings, windows, settings): nobody's question and nobody's answer.
+    /// It serves the protocol itself (pings, windows, settings): neither request nor answer.
     Neither,
-    /// Its bytes do not tell: ciphertext, or a protocol without questions.
+    /// Its bytes do not show it: ciphertext, or a protocol without requests.
     Unknown,
-    /// Not captured from here on, up to where a segment begins with a head again: the rest of the message with this
-    /// identifier, and whatever else.
+    /// Not captured from here on, until a segment begins with a head again: the rest of the message
+    /// with this identifier, and anything after it.
     Cut,
 }
 
 /// The protocol's own flow control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credit {
-    /// It takes so many bytes of its receiver's credit.
+    /// It consumes this many bytes of its receiver's credit.
     Uses(u32),
-    /// It gives the other side so many bytes more.
+    /// It grants the other side this many more bytes.
     Grants(u32),
-    /// From now on a stream begins with so many bytes.
+    /// From now on a stream begins with this many bytes.
     Initial(u32),
 }
 
-/// Bytes of the slice that was handed to [`Conversation::on_bytes`](crate::Conversation::on_bytes), from `start` up to but
-/// not including `end`.
+/// Bytes of the slice passed to [`Conversation::on_bytes`](crate::Conversation::on_bytes), from
+/// `start` up to but not including `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// First byte.
@@ -48,38 +51,39 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes themselves, of the same slice.
+    /// These bytes of the same slice.
     pub fn of(self, captured: &[u8]) -> &[u8] {
         captured.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 }
 
-/// The head of a message, or of a piece where a message comes in several: the header section and the body of HTTP/1, the frames of
-/// HTTP/2. A piece that neither begins its message nor ends it is told only where it says something else.
+/// The head of a message, or of a piece of one: the header section and the body of HTTP/1, the
+/// frames of HTTP/2. A piece that neither begins nor ends its message is reported only if it
+/// carries other information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Which side says it.
+    /// The side that sent it.
     pub from: usize,
-    /// Where it begins in the stream. It may lie in front of the bytes at hand: a head that is spread over two segments is
-    /// told with the second.
+    /// Its offset in the stream. It may be before the bytes of the current segment: a head spread
+    /// over two segments is reported with the second.
     pub at: u64,
-    /// Its bytes, this head's own included, if it says so.
+    /// Its length with this head, if it is given.
     pub len: Option<u64>,
-    /// The number that the protocol gives to a question and its answer.
+    /// The identifier that the protocol gives to a request and its answer.
     pub id: Option<u64>,
-    /// What its message does.
+    /// The role of its message.
     pub role: Role,
-    /// It begins a message.
+    /// It is the first piece of a message.
     pub first: bool,
-    /// It ends its message; an answer's end is the end of the exchange.
+    /// It is the last piece of its message; the end of an answer ends the exchange.
     pub last: bool,
-    /// The protocol's own word for it.
+    /// The protocol's own name for it.
     pub kind: &'static str,
-    /// Method and path, command or topic, as far as the slice at hand has it.
+    /// Method and path, command or topic, as far as the current slice has it.
     pub name: Option<Span>,
-    /// What it does to flow control.
+    /// Its effect on flow control.
     pub credit: Option<Credit>,
-    /// It sets up the session before anything is asked (a TLS handshake).
+    /// It sets up the session before any request (a TLS handshake).
     pub session: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Where does each HTTP/1 message begin, and how long is it? (RFC 9112)
 //!
-//! A head is told at the start line, its body at the empty line behind the header fields. `httparse` wants whole header
-//! sections, which a capture with a snap length does not have; of the fields only three matter, so that a line at a
-//! time is enough.
+//! A head is reported at the start line, and the body at the empty line after the header fields.
+//! `httparse` needs whole header sections, which a capture with a snap length does not have; only
+//! three fields matter, so reading line by line is enough.
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
@@ -31,10 +31,10 @@ const METHODS: [&str; 16] = [
 ];
 
 const REQUEST_TIMEOUT: u16 = 408;
-/// What is told, or shown, while it happens: events (WHATWG HTML, 9.2), and a camera's pictures.
+/// Data sent or shown as it happens: events (WHATWG HTML, 9.2), and a camera's pictures.
 const EVENTS: [&[u8]; 2] = [b"text/event-stream", b"multipart/x-mixed-replace"];
 
-/// A station's name and kind (Icecast).
+/// Prefix of a station's name and genre (Icecast).
 const RADIO: &[u8] = b"icy-";
 
 /// What both sides have said so far.
@@ -51,7 +51,7 @@ struct Message {
     /// The rest of this line does not matter.
     in_line: bool,
     chunked: bool,
-    /// The body is events, each of them told when it occurs.
+    /// The body is events, reported as they occur.
     events: bool,
     upgrade: Option<Protocol>,
     length: Option<u64>,
@@ -67,19 +67,20 @@ enum Place {
     Trailers,
 }
 
-/// Methods whose answers have no body of the announced length, of the requests that have no answer yet.
+/// For the requests without an answer so far: those whose answers have no body of the announced
+/// length.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Asked {
     head: u64,
     connect: u64,
     count: u32,
-    /// Which answer belongs to which of them is not known any more.
+    /// Which answer belongs to which request is no longer known.
     is_doubtful: bool,
 }
 
 impl Asked {
     fn push(&mut self, method: &str, is_turn: bool) {
-        // Whoever asks once the other has spoken had its answer.
+        // A client that asks after the server has spoken had its answer.
         self.is_doubtful &= !is_turn || self.count > 0;
         if let Some(bit) = 1_u64.checked_shl(self.count) {
             self.head |= bit * u64::from(method == "HEAD");
@@ -89,7 +90,7 @@ impl Asked {
         self.count = self.count.saturating_add(1);
     }
 
-    /// Whether the oldest is HEAD, and whether it is CONNECT, if that is known.
+    /// Whether the oldest is HEAD, and whether it is CONNECT, if known.
     fn pop(&mut self) -> Option<(bool, bool)> {
         let is_known = self.count > 0 && !self.is_doubtful;
         let oldest = (self.head & 1 != 0, self.connect & 1 != 0);
@@ -118,7 +119,7 @@ impl Talk for Http1 {
         let Some(line) = line(bytes) else { return Step::Need };
         message.in_line = line.is_cut;
         match message.place {
-            // An empty line in front of a request is passed over (RFC 9112, 2.2).
+            // An empty line before a request is skipped (RFC 9112, 2.2).
             Place::StartLine if line.text.is_empty() && side.is_client() => {}
             Place::StartLine => {
                 *message = Message { place: Place::Fields, in_line: line.is_cut, ..Message::default() };
@@ -157,7 +158,7 @@ impl Talk for Http1 {
 
     fn lose(&mut self, side: Side) {
         self.sides[side as usize] = Message::default();
-        // Which of the open requests are still to be answered is not known.
+        // Which of the open requests are still unanswered is unknown.
         self.asked = Asked { is_doubtful: true, ..Asked::default() };
     }
 
@@ -209,13 +210,14 @@ impl Http1 {
         match (side, self.sides[side as usize].status) {
             (Side::Client, _) => Role::Asks,
             (Side::Server, 100 | 102..=199) => Role::Interim,
-            // It has waited for the rest of a request in vain, or for the next one (RFC 9110, 15.5.9).
+            // The server has waited in vain for the rest of a request, or for the next one (RFC
+            // 9110, 15.5.9).
             (Side::Server, REQUEST_TIMEOUT) => Role::Neither,
             (Side::Server, _) => Role::Answers,
         }
     }
 
-    /// How long the body is (RFC 9112, 6.3).
+    /// Determines the body's length (RFC 9112, 6.3).
     fn on_fields_end(&mut self, side: Side, line_len: u64, out: &mut Out<'_>) -> Step {
         let (message, role) = (self.sides[side as usize], self.role(side));
         let mut has_body = true;
@@ -229,7 +231,7 @@ impl Http1 {
             }
             has_body = !to_head && ![204, 304].contains(&message.status);
             if has_body && asked.is_none() {
-                // Nobody knows whether it answers HEAD.
+                // Whether it answers HEAD is unknown.
                 self.sides[side as usize] = Message::default();
                 return Step::Lose;
             }
@@ -246,7 +248,7 @@ impl Http1 {
         if chunked {
             self.sides[side as usize] = Message { place: Place::Chunk, ..message };
             if message.events {
-                // The answer is that there will be events.
+                // The answer says that events will follow.
                 out.put(Head { len: Some(line_len), last: true, ..Head::piece(role, "end") });
             } else {
                 out.put(Head::piece(role, "chunked"));
@@ -273,7 +275,7 @@ impl Http1 {
 }
 
 impl Message {
-    /// A chunk's data and the line break behind it are passed over (RFC 9112, 7.1).
+    /// A chunk's data and the line break after it are skipped (RFC 9112, 7.1).
     fn on_chunk(&mut self, line: &Line<'_>) -> Step {
         let digits = line.text.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.text.len());
         let size = line.text[..digits].iter().try_fold(0_u64, |size, digit| {
@@ -316,7 +318,7 @@ impl Message {
     }
 }
 
-/// `GET /`, and the version where the line ends within these bytes.
+/// `GET /`, and the version if the line ends within these bytes.
 fn is_request(first: First<'_>) -> bool {
     let bytes = first.bytes;
     if !bytes.first().is_some_and(u8::is_ascii_uppercase) {

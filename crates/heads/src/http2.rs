@@ -1,14 +1,17 @@
-//! Which stream does each HTTP/2 frame belong to, and does it end it? (RFC 9113; gRPC is spoken in it)
+//! Which stream does each HTTP/2 frame belong to, and does it end the stream? (RFC 9113; the
+//! transport of gRPC)
 //!
-//! Every frame is told: those of a call with its stream as identifier, those of flow control with their credit. Header
-//! blocks are not decoded; their first byte says whether they begin with the status (RFC 7541, appendix A).
+//! Every frame is reported: those of a call with their stream as identifier, those of flow control
+//! with their credit. Header blocks are not decoded; their first byte shows whether they begin with
+//! the status (RFC 7541, appendix A).
 
 use crate::head::{Credit, Head, Role};
 use crate::talk::{CARRY, First, FirstBytes, Out, Side, Step, Talk, u32_at};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const FRAME_HEAD_LEN: usize = 9;
-/// Longer frames must be allowed by SETTINGS_MAX_FRAME_SIZE; hardly anybody allows more than a megabyte.
+/// Longer frames must be allowed by SETTINGS_MAX_FRAME_SIZE; more than a megabyte is hardly ever
+/// allowed.
 const FRAME_LEN_MAX: u32 = 1 << 20;
 
 /// Frame types (RFC 9113, 6).
@@ -33,13 +36,13 @@ const SETTINGS_INITIAL_WINDOW_SIZE: u16 = 4;
 pub(crate) struct Http2 {
     /// The client's latest stream.
     opened: u32,
-    /// Whether the header block under way ends its stream.
+    /// Whether the current header block ends its stream.
     ending: [bool; 2],
-    /// The stream of each side's latest frame, 0 where that ended it.
+    /// The stream of each side's latest frame; 0 if that frame ended it.
     latest: [u32; 2],
 }
 
-/// The nine bytes in front of each frame.
+/// The nine bytes before each frame.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     len: u32,
@@ -103,7 +106,7 @@ impl Talk for Http2 {
             return Step::Wrong;
         }
         let len = u64::from(frame.len) + FRAME_HEAD_LEN as u64;
-        // Of the payload only the beginning is looked at.
+        // Only the beginning of the payload matters.
         let needed = len.min(CARRY as u64) as usize;
         if bytes.len() < needed && [HEADERS, SETTINGS, PUSH_PROMISE, WINDOW_UPDATE].contains(&frame.kind) {
             return Step::Need;
@@ -114,7 +117,7 @@ impl Talk for Http2 {
     }
 
     fn begins(&self, side: Side, first: First<'_>, _: bool) -> bool {
-        // Streams are opened one after the other (RFC 9113, 5.1.1): far-off numbers are no streams.
+        // Streams are opened in order (RFC 9113, 5.1.1): distant numbers are not streams.
         let near = Frame::read(first.bytes).is_some_and(|frame| {
             frame.kind <= CONTINUATION
                 && frame.stream <= self.opened.saturating_add(1 << 12)
@@ -169,13 +172,13 @@ impl Http2 {
                 Head { credit: initial_window(payload), ..Head::piece(Role::Neither, "SETTINGS") }
             }
             kind => {
-                // A reset is the last word on its stream, from whichever side.
+                // A reset from either side ends its stream.
                 ends = kind == RST_STREAM;
                 Head::piece(Role::Neither, name_of(kind))
             }
         };
         let of_a_call = [DATA, HEADERS, CONTINUATION, RST_STREAM].contains(&frame.kind);
-        // An interim answer is a message of its own.
+        // An interim answer is a separate message.
         head.last = of_a_call && (ends || head.role == Role::Interim && frame.has(END_HEADERS));
         head.id = Some(u64::from(frame.stream));
         self.latest[side as usize] = if head.last { 0 } else { frame.stream };
@@ -200,24 +203,25 @@ impl Http2 {
     }
 }
 
-/// What a header block of the server begins with.
+/// The beginning of a server's header block.
 enum Status {
     Interim,
     Final,
-    /// A field of the dynamic table.
+    /// An entry of the dynamic table.
     Unknown,
-    /// Another field: these are trailers.
+    /// Another field: the block is trailers.
     None,
 }
 
-/// The status is in front of all fields (RFC 9113, 8.3): indexes 8 to 14 of the static table (RFC 7541, appendix A).
+/// The status precedes all fields (RFC 9113, 8.3): indexes 8 to 14 of the static table (RFC 7541,
+/// appendix A).
 fn status(block: &[u8]) -> Status {
-    // A new size of the dynamic table may be in front of it (RFC 7541, 6.3).
+    // A dynamic table size update may precede it (RFC 7541, 6.3).
     let size = block.iter().take(2).take_while(|byte| **byte & 0xe0 == 0x20).count();
     match block.get(size..).unwrap_or_default() {
         [0x88..=0x8e, ..] => Status::Final,
         [0xbe..=0xff, ..] => Status::Unknown,
-        // A literal value: raw, or by Huffman's code, in which 1 is 00001 (RFC 7541, appendix B).
+        // A literal value: raw, or in Huffman code, in which 1 is 00001 (RFC 7541, appendix B).
         [0x08..=0x0e | 0x18..=0x1e | 0x48..=0x4e, len, digit, ..] => {
             let one = if len & 0x80 == 0 { *digit == b'1' } else { digit >> 3 == 1 };
             if one { Status::Interim } else { Status::Final }
@@ -244,10 +248,10 @@ const fn name_of(kind: u8) -> &'static str {
     }
 }
 
-/// A frame whose parts agree, of this type if one is given.
+/// A consistent frame, of this type if given.
 fn is_frame(bytes: &[u8], kind: Option<u8>) -> bool {
     let fits = |frame: Frame| {
-        // Bits that mean nothing to a type must not be set (RFC 9113, 4.1).
+        // Flags that are undefined for a type must not be set (RFC 9113, 4.1).
         let flags = match frame.kind {
             DATA => END_STREAM | PADDED,
             HEADERS => END_STREAM | END_HEADERS | PADDED | PRIORITY,

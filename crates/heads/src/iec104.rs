@@ -1,30 +1,32 @@
-//! Who asks whom between a control centre and its stations (IEC 60870-5-104)? (5.1 to 5.3: APCI; causes of transmission: IEC 60870-5-101,
-//! 7.2.3.)
+//! Which messages ask between a control centre and its stations (IEC 60870-5-104)? (5.1 to 5.3:
+//! APCI; causes of transmission: IEC 60870-5-101, 7.2.3.)
 //!
-//! Stations tell what has changed by themselves, and frames that only count what has come are no messages: nobody waits for either.
+//! Stations report changes unsolicited, and supervisory frames only acknowledge: nothing waits for
+//! either.
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk};
 
 const START: u8 = 0x68;
-/// Start and length, which counts what is behind them.
+/// Start and length; the length counts the bytes after them.
 const HEAD_LEN: u8 = 2;
-/// The control field, of which frames that carry nothing consist.
+/// The control field; frames without data consist of it alone.
 const CONTROL_LEN: u8 = 4;
 const LEN_MAX: u8 = 253;
-/// What stands before the objects that a frame carries, and what each object, or the first of a row, is called by.
+/// Bytes before the objects of a frame, and the address of each object, or of the first of a
+/// sequence.
 const UNIT_LEN: u8 = 6;
 const ADDRESS_LEN: u8 = 3;
-/// In the number of objects: they are a row, and only the first has an address.
+/// In the number of objects: they are a sequence, and only the first has an address.
 const ROW: u8 = 0x80;
-/// Where the type of what a frame carries is, and the cause of its transmission.
+/// Offsets of the type identification and of the cause of transmission.
 const TYPE: usize = 6;
 const CAUSE: usize = 8;
 const CAUSE_MASK: u8 = 0x3f;
-/// The command that reads one value: its cause is that of the answer as well.
+/// The command that reads one value: its answer has the same cause.
 const READ: u8 = 102;
 
-/// Nothing has to be remembered.
+/// No state is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Iec104;
 
@@ -65,7 +67,7 @@ impl Talk for Iec104 {
     fn lose(&mut self, _: Side) {}
 }
 
-/// A whole frame, with nothing behind it that is none.
+/// A whole frame, followed by nothing that cannot be one.
 fn is_framed(first: First<'_>) -> bool {
     let all = |len: u8| usize::from(HEAD_LEN) + usize::from(len);
     let len = first.bytes.get(1).copied().filter(|len| (CONTROL_LEN..=LEN_MAX).contains(len));
@@ -75,7 +77,7 @@ fn is_framed(first: First<'_>) -> bool {
         && (all as u64 == u64::from(first.len) || next.is_none_or(|next| next == START))
 }
 
-/// Who waits for what, and what it is called.
+/// The role of a frame, and its name.
 fn what(bytes: &[u8]) -> Option<(Role, &'static str)> {
     let (&[start, len, control, second, third, fourth], rest) = bytes.split_first_chunk()?;
     let empty = len == CONTROL_LEN;
@@ -100,7 +102,7 @@ const fn unnumbered(control: u8) -> Option<(Role, &'static str)> {
     }
 }
 
-/// Whether so many objects of one size fill `len` bytes.
+/// Whether this many objects of equal size fill `len` bytes.
 const fn fill(objects: u8, len: u8) -> bool {
     let (row, count) = (objects & ROW != 0, objects & !ROW);
     let of_all = if row { len.saturating_sub(ADDRESS_LEN) } else { len };
@@ -108,7 +110,7 @@ const fn fill(objects: u8, len: u8) -> bool {
     count != 0 && of_all.is_multiple_of(count) && of_all / count >= least
 }
 
-/// What a frame carries: a command, its confirmation, or what a station tells.
+/// The content of a frame: a command, its confirmation, or a report of a station.
 const fn carried(kind: u8, cause: u8) -> Option<(Role, &'static str)> {
     match (kind, cause) {
         (0 | 41..=44 | 65..=69 | 71..=99 | 108..=109 | 114..=119 | 128.., _) | (_, 0 | 42..=43 | 48..) => {

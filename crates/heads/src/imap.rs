@@ -1,40 +1,42 @@
 //! Which IMAP responses belong to which commands? (RFC 3501, 2.2 and 7; RFC 2177 for IDLE)
 //!
-//! A command has a tag of its own, and the line that ends its answer repeats it. Lines may end in a literal's length, and go
-//! on behind the literal. Each line of an authentication is a question of its own, and so is the command that begins it (RFC 3501, 6.2.2):
-//! the server asks for the next one, and tells behind the last whether it believes them.
+//! Each command has its own tag, and the line that completes its answer repeats it. A line may end
+//! with a literal's length, and continues after the literal. Each line of an authentication is a
+//! request of its own, and so is the command that begins it (RFC 3501, 6.2.2): the server asks for
+//! each next line, and after the last one says whether it succeeded.
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, is_text};
 
-/// Longer lines are none (RFC 7162, 4: 8,192 bytes and more).
+/// Longer lines are not valid (RFC 7162, 4: 8,192 bytes and more).
 const LINE_LEN_MAX: u32 = 1 << 16;
 
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Imap {
     sides: [Text; 2],
-    /// Commands without a completion.
+    /// Commands that have not been completed.
     open: u8,
     lines: Lines,
-    /// Data of an answer have come, its completion has not.
+    /// Data of an answer have come, but not its completion.
     answering: bool,
     /// The latest command.
     latest: u64,
-    /// Lines were missed: whether an answer is under way shows when the latest command is done.
+    /// Lines were missed: whether an answer is under way shows only when the latest command
+    /// completes.
     is_doubtful: bool,
 }
 
-/// What lines without a tag are.
+/// The meaning of lines without a tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Lines {
     /// Parts of commands and of their answers.
     #[default]
     Parts,
-    /// News, which the client waits for until it says so (RFC 2177).
+    /// News, which the client waits for until it ends IDLE (RFC 2177).
     News,
-    /// Who the client is, a line at a time.
+    /// Lines of an authentication.
     Authentication,
 }
 
@@ -43,18 +45,18 @@ enum Lines {
 struct Text {
     len: u32,
     word: u8,
-    /// The first two words, as much of them as counts.
+    /// The first two words, as far as they matter.
     tag: u64,
     verb: u64,
     /// The number in braces at the end.
     literal: Option<u32>,
     closed: bool,
-    /// It goes on behind a literal.
+    /// It continues after a literal.
     goes_on: bool,
 }
 
 impl Text {
-    /// How many of these bytes the line takes, and whether it ends in them.
+    /// How many of these bytes belong to the line, and whether it ends in them.
     fn pass(&mut self, bytes: &[u8]) -> (usize, bool) {
         for (at, byte) in bytes.iter().enumerate() {
             self.len += 1;
@@ -76,7 +78,7 @@ impl Text {
                     number.checked_mul(10).and_then(|number| number.checked_add(u32::from(byte - b'0'))),
                     false,
                 ),
-                // Literals that need no consent (RFC 7888), and those of eight bits (RFC 3516).
+                // Non-synchronizing literals (RFC 7888), and binary ones (RFC 3516).
                 (b'+' | b'-', literal) if !self.closed => (literal, false),
                 (b'}', literal @ Some(_)) if !self.closed => (literal, true),
                 _ => (None, false),
@@ -96,7 +98,7 @@ const fn word(text: &[u8]) -> u64 {
     word
 }
 
-/// Commands that have a name here; others are just that.
+/// Commands with a name here; others are called `command`.
 const VERBS: [(&str, u64); 16] = [
     ("LOGIN", word(b"LOGIN")),
     ("AUTHENTICATE", word(b"AUTHENTICATE")),
@@ -117,7 +119,7 @@ const VERBS: [(&str, u64); 16] = [
 ];
 
 impl Talk for Imap {
-    // What the server says.
+    // The server's first byte.
     const FIRST: FirstBytes = FirstBytes::of(b"*+");
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
@@ -184,7 +186,7 @@ impl Talk for Imap {
 }
 
 impl Imap {
-    /// Clients count their commands: the tag is as long as the one before and begins alike.
+    /// Clients number their commands: the tag is as long as the previous one and begins the same.
     fn is_like_latest(&self, bytes: &[u8]) -> bool {
         let before = self.latest.to_be_bytes();
         let before = &before[self.latest.leading_zeros() as usize / 8..];
@@ -201,7 +203,7 @@ impl Imap {
 
     fn on_client(&mut self, line: &Text, first: bool, last: bool) -> Head {
         if first && line.word == 0 {
-            // What the completion of IDLE answers is that it is to end.
+            // DONE is answered by the completion of IDLE.
             if self.lines == Lines::News {
                 self.lines = Lines::Parts;
                 return Head { id: Some(self.latest), first, last, ..Head::piece(Role::Asks, "DONE") };
@@ -241,7 +243,7 @@ impl Imap {
             UNTAGGED if self.lines == Lines::News => {
                 Some(Head { first, last, ..Head::piece(Role::Pushes, "untagged") })
             }
-            // News outside of IDLE look like the answer to a command that was missed.
+            // News outside of IDLE looks like the answer to a command that was missed.
             UNTAGGED if self.open == 0 && !self.answering => Some(Head::piece(Role::Pushes, "untagged")),
             // The completion is its last piece.
             UNTAGGED => {
@@ -250,7 +252,7 @@ impl Imap {
             }
             tag => {
                 let first = !std::mem::replace(&mut self.answering, !last) && first;
-                // Of another command nobody knows what was missed.
+                // For another command, what was missed is unknown.
                 let first = first && tag == self.latest && !self.is_doubtful;
                 if last {
                     self.open = self.open.saturating_sub(1);
@@ -265,9 +267,9 @@ impl Imap {
     }
 }
 
-/// A tag with a digit, then a command that is known.
+/// A tag with a digit, then a known command.
 fn is_command(bytes: &[u8]) -> bool {
-    // A tag, of twelve letters at most, is a word of its own.
+    // A tag, of at most twelve letters, is a word of its own.
     if !bytes.first().is_some_and(u8::is_ascii_alphanumeric)
         || !bytes.iter().take(13).any(|byte| *byte == b' ')
     {

@@ -1,23 +1,25 @@
 //! Which IRC replies belong to which commands? (RFC 1459, 2.3 and 6; RFC 2812; IRCv3 message tags and capability negotiation)
 //!
-//! A command has no identifier, and not every one is answered: those that a server answers always wait in a queue, and a numeric reply, or the
-//! command itself as the server tells it, is for the oldest. What people say to each other asks nobody.
+//! A command has no identifier, and not every command is answered: those that a server always
+//! answers wait in a queue, and a numeric reply, or the server's echo of the command, belongs to
+//! the oldest. Chat messages are not requests.
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, is_text};
 use crate::words::{Passed, Words, word_hash};
 
-/// Commands that wait for their replies at a time; those beyond are not followed.
+/// Commands that can wait for their replies at a time; further ones are not followed.
 const OPEN_MAX: usize = 8;
 /// Numeric replies are below this, and errors from 400 on (RFC 2812, 5).
 const NUMERIC_END: u32 = 1000;
-/// The server takes the client in (RPL_WELCOME).
+/// The server accepts the client (RPL_WELCOME).
 const WELCOME: u32 = 1;
 const ERRORS: std::ops::Range<u32> = 400..600;
 
-/// What a server always answers, and which numeric replies end the answer; without them the first reply is all of it. A registration ends with the
-/// message of the day, or that there is none.
+/// The commands that a server always answers, and the numeric replies that end the answer; without
+/// any, the first reply is all of it. A registration ends with the message of the day, or the note
+/// that there is none.
 const ASKED: [(&str, &[u32]); 26] = [
     (REGISTRATION, &[376, 422]),
     ("JOIN", &[366]),
@@ -49,17 +51,17 @@ const ASKED: [(&str, &[u32]); 26] = [
 
 const REGISTRATION: &str = "USER";
 
-/// What a client says in between.
+/// What a client may say in the middle of a connection.
 const TALK: [&[u8]; 4] = [b"PRIVMSG ", b"PING ", b"PONG ", b"JOIN "];
 
-/// How far the client is with its registration.
+/// The progress of the client's registration.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Stage {
-    /// The beginning is not known.
+    /// The beginning was not seen.
     #[default]
     Unknown,
     Fresh,
-    /// It settles with the server what both can, and is not registered before it says that this is over.
+    /// It negotiates capabilities, and is not registered before it ends the negotiation.
     Negotiates,
     Registered,
 }
@@ -68,7 +70,7 @@ enum Stage {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Irc {
     sides: [Words; 2],
-    /// The commands that wait for their replies, the oldest first: where they stand in [`ASKED`], counted from 1.
+    /// The commands that wait for their replies, oldest first: their index in [`ASKED`], from 1.
     open: [u8; OPEN_MAX],
     /// The oldest has begun to be answered.
     answering: bool,
@@ -86,7 +88,7 @@ impl Talk for Irc {
 
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
         if bytes[0] == 0x16 && self.sides[side as usize].len == 0 {
-            // What comes behind STARTTLS.
+            // What follows STARTTLS.
             return Step::Other(Protocol::Tls);
         }
         let (used, words) = match self.sides[side as usize].pass(bytes) {
@@ -107,7 +109,7 @@ impl Talk for Irc {
         };
         if let Some(head) = head {
             let is_whole = words.len as usize == used && head.role == Role::Asks;
-            // Behind a channel's name may be its key, and behind these a password.
+            // A channel's key, or a password, may come after the first two words.
             let is_secret = ["OPER", "AUTHENTICATE"].contains(&head.kind);
             let name = if is_whole && !is_secret { out.span(0, two_words(&bytes[..used])) } else { None };
             out.put_at(begin, Head { name, len: Some(u64::from(words.len)), ..head });
@@ -133,7 +135,7 @@ impl Talk for Irc {
 }
 
 impl Irc {
-    /// What the client's line does.
+    /// The role of the client's line.
     fn asked(&mut self, words: &Words) -> Option<Head> {
         let at = usize::from(words.begins_with(b'@') || words.begins_with(b':'));
         let command = words.word(at)?;
@@ -158,12 +160,12 @@ impl Irc {
         if kind == "CAP" && self.stage == Stage::Fresh {
             self.stage = Stage::Negotiates;
         }
-        // The registration asks, once what both can is settled.
+        // The registration asks once the negotiation is over.
         let within = kind == REGISTRATION && self.stage == Stage::Negotiates;
         Some(if within || kind == "command" { line(Role::Neither, kind) } else { self.wait(kind) })
     }
 
-    /// The command waits for its reply, if there is room.
+    /// Queues the command, if there is room.
     fn wait(&mut self, kind: &'static str) -> Head {
         let place = ASKED.iter().position(|(word, _)| *word == kind).map_or(0, |at| at as u8 + 1);
         if let Some(free) = self.open.iter_mut().find(|open| **open == 0) {
@@ -172,7 +174,7 @@ impl Irc {
         line(Role::Asks, kind)
     }
 
-    /// What the server's line does.
+    /// The role of the server's line.
     fn told(&mut self, words: &Words) -> Option<Head> {
         let tagged = usize::from(words.begins_with(b'@'));
         let at = tagged + usize::from(tagged == 1 || words.begins_with(b':'));
@@ -187,13 +189,13 @@ impl Irc {
         }
         let open = usize::from(self.open[0]).checked_sub(1).map(|at| ASKED[at]);
         let Some((asked, ends)) = open.filter(|(asked, _)| numeric.is_some() || is(asked)) else {
-            // What may answer a command that was missed.
+            // It may answer a command that was missed.
             let may_answer = numeric.is_some() || ASKED.iter().any(|(word, _)| is(word));
             return (!may_answer).then(|| line(Role::Pushes, "message"));
         };
         let first = !std::mem::replace(&mut self.answering, true);
-        // A nickname that is taken ends no registration (433): the client asks for another one. Nor does a nickname that nobody has what is told of it
-        // (401, 406 in front of the end).
+        // A nickname in use does not end a registration (433): the client asks for another one. Nor
+        // does an unknown nickname end the answer about it (401, 406 come before its end).
         let refused = numeric.is_some_and(|numeric| ERRORS.contains(&numeric))
             && ![REGISTRATION, "WHOIS", "WHOWAS"].contains(&asked);
         let last = refused || ends.is_empty() || numeric.is_some_and(|numeric| ends.contains(&numeric));
@@ -207,12 +209,12 @@ impl Irc {
     }
 }
 
-/// A line that is a message.
+/// A line that is a whole message.
 fn line(role: Role, kind: &'static str) -> Head {
     Head { first: true, last: true, ..Head::piece(role, kind) }
 }
 
-/// What a client begins with: a nickname, or which capabilities there are.
+/// How a client begins: with a nickname, or a request for capabilities.
 fn registers(bytes: &[u8]) -> bool {
     is_line(bytes, &[b"NICK ", b"CAP LS"]) || bytes.starts_with(b"PASS ") && has_nick(bytes)
 }
@@ -221,7 +223,7 @@ fn has_nick(bytes: &[u8]) -> bool {
     bytes.windows(6).any(|window| window == b"\nNICK ")
 }
 
-/// What a server says first, as no other protocol has it.
+/// A server's first line, in a form that no other protocol has.
 fn greets(bytes: &[u8]) -> bool {
     let line = bytes.split(|byte| *byte == b'\r' || *byte == b'\n').next().unwrap_or_default();
     let from = || {

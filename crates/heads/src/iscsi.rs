@@ -5,19 +5,21 @@ use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u32_at};
 
 /// Basic header segment.
 const HEADER_LEN: u64 = 48;
-/// What of it says what it is: up to the initiator task tag, and how much a command transfers.
+/// The part of it that identifies the PDU: up to the initiator task tag and the expected transfer
+/// length.
 const READ_LEN: usize = 24;
 const OPCODE: u8 = 0x3f;
 const IMMEDIATE: u8 = 0x40;
-/// The last of a sequence, and its data bring the status with them.
+/// The last PDU of a sequence; and its data carry the status.
 const FINAL: u8 = 0x80;
 const WITH_STATUS: u8 = 0x01;
 /// A command that writes.
 const WRITES: u8 = 0x20;
-/// In the word that has the length of what is added to a header as well.
+/// The word that holds the data length also holds the length of additional header segments.
 const DATA_LEN: u32 = 0x00ff_ffff;
 const LOGIN: u8 = 0x03;
-/// Of the flags of a login; its data are no more than 8 KB unless there was another before.
+/// Reserved flags of a login; its data are at most 8 KB unless another length was negotiated
+/// before.
 const RESERVED: u8 = 0x30;
 const LOGIN_LEN_MAX: u64 = 8192;
 const LOGIN_RESPONSE: u8 = 0x23;
@@ -26,7 +28,7 @@ const DATA_IN: u8 = 0x25;
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Iscsi {
-    /// The task whose data are coming.
+    /// The task whose data are arriving.
     reading: Option<u32>,
 }
 
@@ -40,7 +42,8 @@ impl Talk for Iscsi {
             && (server.is_empty() || is_login(server, LOGIN_RESPONSE))
     }
 
-    // Digests, which a login may agree on (RFC 7143, 13.1), are not looked for: what follows is no header then.
+    // Digests, which a login may negotiate (RFC 7143, 13.1), are not supported: the next bytes are
+    // then not a valid header.
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
         if bytes.len() < READ_LEN {
             return Step::Need;
@@ -50,7 +53,8 @@ impl Talk for Iscsi {
         let (Some(len), Some(task)) = (length(bytes), u32_at(bytes, 16)) else { return Step::Wrong };
         let head = Head { id: Some(u64::from(task)), ..Head::whole(role, kind, len) };
         let head = match opcode {
-            // What it writes may follow when the target asks for it (RFC 7143, 11.3.4 and 11.8).
+            // The data to write may follow when the target asks for them (RFC 7143, 11.3.4 and
+            // 11.8).
             0x01 if flags & WRITES != 0 => {
                 let (data, all) = (u32_at(bytes, 4).unwrap_or(0) & DATA_LEN, u32_at(bytes, 20).unwrap_or(0));
                 Head { last: data >= all, ..head }
@@ -88,17 +92,18 @@ impl Talk for Iscsi {
     }
 }
 
-/// The header, what is added to it, and the data, which fill whole words.
+/// The header, additional header segments, and the data, padded to whole words.
 fn length(bytes: &[u8]) -> Option<u64> {
     let lengths = u32_at(bytes, 4)?;
     let (added, data) = (u64::from(lengths >> 24) * 4, u64::from(lengths & DATA_LEN));
     Some(HEADER_LEN + added + data.next_multiple_of(4))
 }
 
-/// A login or its response of the version that there is, of which the segment has all or the beginning.
+/// A login or its response of the existing version, which the segment contains, or which begins
+/// there.
 fn is_login(first: First<'_>, opcode: u8) -> bool {
     let Some(&[begin, flags, version, least]) = first.bytes.first_chunk() else { return false };
-    // Only an initiator marks what goes before others.
+    // Only an initiator sets the immediate flag.
     let begins = begin == opcode || opcode == LOGIN && begin == LOGIN | IMMEDIATE;
     begins
         && flags & RESERVED == 0
@@ -108,7 +113,7 @@ fn is_login(first: First<'_>, opcode: u8) -> bool {
         })
 }
 
-/// The PDUs (RFC 7143, 11.2.1.2). Only an initiator marks what goes before others.
+/// The PDUs (RFC 7143, 11.2.1.2). Only an initiator sets the immediate flag.
 const fn named(side: Side, opcode: u8, begin: u8) -> Option<(&'static str, Role)> {
     let known = match (side, opcode) {
         (Side::Client, 0x00) => ("NOP-Out", Role::Neither),

@@ -5,7 +5,7 @@ use crate::talk::{CARRY, First, FirstBytes, Out, Side, Step, Talk, is_text, u16_
 
 /// socket.request.max.bytes.
 const MESSAGE_LEN_MAX: u32 = 100 << 20;
-/// Size, key, version, correlation and the length of the client's name.
+/// Size, key, version, correlation identifier and the length of the client identifier.
 const HEAD_LEN: usize = 14;
 const PRODUCE: u16 = 0;
 const FETCH: u16 = 1;
@@ -42,13 +42,13 @@ const NAMES: [&str; 26] = [
     "AddOffsetsToTxn",
 ];
 
-/// Requests that a client may have under way, generously.
+/// The most requests that a client may have under way, generously.
 const OPEN_MAX: u32 = 1000;
 
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Kafka {
-    /// The client's latest number; it counts them.
+    /// The client's latest correlation identifier; it counts them.
     latest: Option<u32>,
 }
 
@@ -76,7 +76,8 @@ impl Talk for Kafka {
             out.put(Head { id: Some(u64::from(id)), ..Head::whole(Role::Answers, "response", len) });
             return Step::Skip(len);
         }
-        // As far as a producer says whether it wants an answer; what comes behind is the next request's.
+        // Up to where a producer says whether it wants an answer; bytes after the request belong to
+        // the next one.
         let Some(own) = bytes.get(..len.min(CARRY as u64) as usize) else { return Step::Need };
         let (Some(key), Some(version)) = (u16_at(bytes, 4), u16_at(bytes, 6)) else { return Step::Need };
         if key > API_KEY_MAX || version > API_VERSION_MAX {
@@ -113,7 +114,7 @@ impl Kafka {
     }
 }
 
-/// acks=0, which is behind the client's name and, from version 3 on, behind the transaction's.
+/// acks=0, which follows the client identifier and, from version 3 on, the transaction identifier.
 fn wants_no_answer(version: u16, bytes: &[u8]) -> bool {
     let text_len =
         |at: usize| u16_at(bytes, at).map(|len| if len == u16::MAX { 0 } else { usize::from(len) });
@@ -122,7 +123,8 @@ fn wants_no_answer(version: u16, bytes: &[u8]) -> bool {
         match version {
             0..=2 => {}
             3..=8 => at += 2 + text_len(at)?,
-            // Lengths are one more and take a byte here (request header v2): no tags, then the name.
+            // Here lengths are one higher and take a byte (request header v2): no tags, then the
+            // name.
             _ => at += 2 + usize::from(bytes.get(at + 1)?.saturating_sub(1)),
         }
         u16_at(bytes, at)
@@ -130,7 +132,7 @@ fn wants_no_answer(version: u16, bytes: &[u8]) -> bool {
     acks() == Some(0)
 }
 
-/// Its size is that of the segment, or the segment goes on.
+/// The message fills the segment, or is longer.
 fn is_sized(first: First<'_>) -> bool {
     u32_at(first.bytes, 0).is_some_and(|size| {
         (8..=MESSAGE_LEN_MAX).contains(&size)
@@ -139,14 +141,15 @@ fn is_sized(first: First<'_>) -> bool {
     })
 }
 
-/// A key and a version that exist, and a client that has a name.
+/// A known key and version, and a client with a name.
 fn is_request(first: First<'_>) -> bool {
     let (Some(key), Some(version)) = (u16_at(first.bytes, 4), u16_at(first.bytes, 6)) else { return false };
     let Some(name_len) = u16_at(first.bytes, HEAD_LEN - 2) else { return false };
     let name = first.bytes.get(HEAD_LEN..).unwrap_or_default();
     let named = match name_len {
         u16::MAX => true,
-        // Every library gives its clients a name, and what has none is a session of ZooKeeper, among others.
+        // Every library names its clients; a request without a name may be a ZooKeeper session,
+        // among others.
         len => (1..=255).contains(&len) && is_text(&name[..name.len().min(usize::from(len))]),
     };
     let whole = u32_at(first.bytes, 0).is_some_and(|size| u64::from(size) + 4 == u64::from(first.len));

@@ -11,9 +11,9 @@ const MESSAGE_LEN_MAX: u64 = 1 << 26;
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Ldap {
-    /// The search whose entries are coming.
+    /// The search whose entries are arriving.
     search: Option<u32>,
-    /// Messages were missed: the next may be in the middle of a search.
+    /// Messages were missed: the next one may be in the middle of a search.
     resumed: bool,
 }
 
@@ -27,7 +27,7 @@ struct Message {
 }
 
 impl Message {
-    /// None where more bytes are needed, an error where it is none.
+    /// `None` if more bytes are needed, an error if it is not a message.
     fn read(bytes: &[u8]) -> Result<Option<Self>, ()> {
         if bytes.first().is_some_and(|tag| *tag != SEQUENCE) {
             return Err(());
@@ -47,7 +47,8 @@ impl Message {
     }
 }
 
-/// A length at this place, and where it ends (X.690, 8.1.3; RFC 4511, 5.1 forbids the indefinite form).
+/// A length at this offset, and where it ends (X.690, 8.1.3; RFC 4511, 5.1 forbids the indefinite
+/// form).
 fn length(bytes: &[u8], at: usize) -> Result<Option<(u64, usize)>, ()> {
     let Some(&begin) = bytes.get(at) else { return Ok(None) };
     match begin {
@@ -86,7 +87,7 @@ impl Talk for Ldap {
             _ if side.is_client() => head,
             // Unsolicited notifications have no request (RFC 4511, 4.4).
             _ if message.id == 0 => Head { role: Role::Pushes, ..head },
-            // Entries, references and what comes in between, until the search is done.
+            // Entries, references and intermediate responses, until the search is done.
             0x64 | 0x73 | 0x79 => {
                 let first = self.search.replace(message.id) != Some(message.id) && !self.resumed;
                 Head { first, last: false, ..head }
@@ -113,14 +114,14 @@ impl Talk for Ldap {
     }
 }
 
-/// A message with an operation that exists, of which the segment has all or the beginning.
+/// A message with a known operation, which the segment contains, or which begins there.
 fn is_message(first: First<'_>) -> Option<Message> {
     let message = Message::read(first.bytes).ok()??;
     let known = named(message.operation).0 != "operation";
     (known && (8..1 << 22).contains(&message.len) && message.id < 1 << 24).then_some(message)
 }
 
-/// The protocol's operations (RFC 4511, 4.2 and further; appendix B).
+/// The protocol's operations (RFC 4511, 4.2 ff.; appendix B).
 const fn named(operation: u8) -> (&'static str, Role) {
     use Role::{Answers, Asks, Neither};
     match operation {

@@ -1,12 +1,14 @@
-//! What do the first bytes of an application's messages say about who asks whom?
+//! What do the first bytes of an application's messages say about requests and answers?
 //!
-//! A [`Conversation`] is fed with what a capture has of the payload of one connection, in the order of the stream. It
-//! finds out by the bytes, never by a port, which protocol is spoken, and tells each [`Head`]: where a message begins
-//! and ends, whether it asks or answers, and the number by which the protocol pairs the two. Bodies are stepped over by
-//! their length, and nothing is kept of what was read but the part of a head that goes on in the next segment.
+//! A [`Conversation`] takes the captured payload of one connection, in the order of the stream. It
+//! detects the protocol by the bytes, never by a port, and reports each [`Head`]: where a message
+//! begins and ends, whether it asks or answers, and the identifier by which the protocol pairs the
+//! two. Bodies are skipped by their length, and of what was read only the part of a head is kept
+//! that continues in the next segment.
 //!
-//! What cannot be told is not told: a protocol that only might be spoken is none, and behind bytes that the capture does not
-//! have a direction stays silent until a message begins that cannot be mistaken.
+//! It reports only what is certain: a protocol that is merely possible counts as none, and after
+//! bytes missing from the capture nothing is reported for a direction until a message begins
+//! unmistakably.
 #![forbid(unsafe_code)]
 
 mod amqp;

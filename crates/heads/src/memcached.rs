@@ -7,14 +7,14 @@ use crate::words::{Passed, Words};
 const BINARY_REQUEST: u8 = 0x80;
 const BINARY_RESPONSE: u8 = 0x81;
 const BINARY_HEAD_LEN: usize = 24;
-/// Items are a megabyte by default and a gigabyte at most.
+/// Items are up to a megabyte by default, and a gigabyte at most.
 const VALUE_LEN_MAX: u32 = 1 << 30;
 
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Memcached {
     sides: [Words; 2],
-    /// Values of an answer have come, its end has not.
+    /// Values of an answer have come, but not its end.
     answering: bool,
 }
 
@@ -25,7 +25,7 @@ impl Talk for Memcached {
         if is_binary(client, BINARY_REQUEST) {
             return server.is_empty() || is_binary(server, BINARY_RESPONSE);
         }
-        // Short words prove little by themselves.
+        // Short words alone prove little.
         let word_len = client.bytes.iter().position(|byte| *byte == b' ').unwrap_or(0);
         is_command(client.bytes) && (server.is_empty() && word_len > 2 || is_answer(server.bytes))
     }
@@ -72,7 +72,7 @@ impl Talk for Memcached {
     }
 }
 
-/// A command, and the bytes of the value behind its line.
+/// A command, and the length of the value after its line.
 fn command(words: &Words) -> Option<(Head, u64)> {
     let value = |word| words.number(word).map(|len| u64::from(len) + 2);
     let (kind, body) = match words.op() {
@@ -105,7 +105,7 @@ fn command(words: &Words) -> Option<(Head, u64)> {
     };
     let role = match kind {
         "quit" => Role::Neither,
-        // Quiet commands of the meta protocol (flag q) are answered where they fail, or not at all.
+        // Quiet commands of the meta protocol (flag q) are answered if they fail, or not at all.
         _ if words.ends_with(b" noreply") || words.op()[0] == b'm' && words.ends_with(b" q") => Role::Pushes,
         _ => Role::Asks,
     };
@@ -125,7 +125,7 @@ impl Memcached {
             b"ERROR" | b"CLIENT_ERROR" | b"SERVER_ERROR" => ("ERROR", 0, false),
             b"VERSION" => ("VERSION", 0, false),
             b"HD" | b"EN" | b"NF" | b"NS" | b"EX" | b"MN" | b"ME" => ("HD", 0, false),
-            // What incr and decr give.
+            // The result of incr and decr.
             _ if words.number(0).is_some() && words.count == 1 => ("number", 0, false),
             _ => return None,
         };
@@ -140,7 +140,7 @@ fn binary(side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
     if bytes[0] != magic || body > VALUE_LEN_MAX {
         return Step::Wrong;
     }
-    // Quiet commands are answered where something is found or fails, or not at all.
+    // Quiet commands are answered if something is found or fails, or not at all.
     let quiet = matches!(bytes[1], 0x09 | 0x0d | 0x11..=0x1a | 0x1e | 0x24);
     let (role, kind) = match side {
         Side::Client if quiet => (Role::Pushes, "quiet command"),
@@ -156,7 +156,7 @@ fn is_binary(first: First<'_>, magic: u8) -> bool {
     let (Some(key), Some(body)) = (u16_at(first.bytes, 2), u32_at(first.bytes, 8)) else { return false };
     let (extras, data_type) = (u32::from(first.bytes[4]), first.bytes[5]);
     let status = u16_at(first.bytes, 6).unwrap_or(u16::MAX);
-    // What asks for a value, sets one or deletes one names it.
+    // Commands that get, set or delete a value name its key.
     let named =
         magic == BINARY_RESPONSE || key > 0 || !matches!(first.bytes[1], 0x00..=0x06 | 0x09 | 0x0c..=0x0f);
     named
@@ -168,7 +168,7 @@ fn is_binary(first: First<'_>, magic: u8) -> bool {
         && u64::from(body) + BINARY_HEAD_LEN as u64 >= u64::from(first.len.min(BINARY_HEAD_LEN as u32))
 }
 
-/// A line that is a command with all that belongs to it.
+/// A complete command line.
 fn is_command(bytes: &[u8]) -> bool {
     if !bytes.first().is_some_and(u8::is_ascii_lowercase) {
         return false;
@@ -191,7 +191,7 @@ fn is_command(bytes: &[u8]) -> bool {
     }
 }
 
-/// A line that is an answer, and more than a number.
+/// An answer line that is more than a number.
 fn is_answer(bytes: &[u8]) -> bool {
     if !bytes.contains(&b'\n') {
         return false;

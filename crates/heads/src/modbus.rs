@@ -9,7 +9,7 @@ const LEN_MAX: u16 = 254;
 /// In the function code of a response: an exception.
 const EXCEPTION: u8 = 0x80;
 
-/// Nothing has to be remembered.
+/// No state is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Modbus;
 
@@ -18,7 +18,8 @@ impl Talk for Modbus {
     const FIRST: FirstBytes = FirstBytes::ANY;
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
-        // Seven bytes with three zeros are no proof: the other side must repeat transaction, unit and function.
+        // Seven bytes with three zeros prove nothing: the other side must repeat transaction, unit
+        // and function.
         let same = |at: usize, but: u8| {
             let (asked, answered) = (client.bytes.get(at), server.bytes.get(at));
             asked.is_some() && asked.copied() == answered.map(|byte| byte & !but)
@@ -60,7 +61,7 @@ fn is_message(first: First<'_>) -> bool {
     u16_at(first.bytes, 2) == Some(0) && whole && function
 }
 
-/// The lengths that requests have, by function (MODBUS Application Protocol V1.1b3, 6).
+/// The lengths of requests, by function (MODBUS Application Protocol V1.1b3, 6).
 fn is_question(first: First<'_>) -> bool {
     match first.bytes.get(7) {
         Some(1..=6) => first.len == 12,

@@ -19,11 +19,11 @@ const EXHAUST_ALLOWED: u32 = 1 << 16;
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct MongoDb {
-    /// The next reply answers this message of the server's (exhaust), and belongs to that request.
+    /// The next reply continues this message of the server (exhaust), and belongs to that request.
     more: Option<(u32, u32)>,
     /// The client's latest request.
     latest: u32,
-    /// Answers were missed: one that is to no request may continue one of them.
+    /// Answers were missed: one that answers no known request may continue one of them.
     is_doubtful: bool,
 }
 
@@ -66,7 +66,8 @@ impl Talk for MongoDb {
         let head = Head::whole(Role::Asks, kind, u64::from(len));
         let id = |id: u32| Some(u64::from(id));
         let head = match side {
-            // Nobody answers the old writes, nor those without a write concern (OP_MSG, moreToCome).
+            // The legacy writes are not answered, nor are those without a write concern (OP_MSG,
+            // moreToCome).
             Side::Client if more || [2001, 2002, 2006, 2007].contains(&code) => {
                 Head { role: Role::Pushes, ..head }
             }
@@ -82,7 +83,7 @@ impl Talk for MongoDb {
                 let asked = self.more.filter(|(last, _)| *last == answered).map(|(_, asked)| asked);
                 let asker = asked.unwrap_or(answered);
                 self.more = if more { Some((request, asker)) } else { self.more.filter(|_| asked.is_none()) };
-                // What follows the first answer of a stream was not asked for by itself.
+                // Messages after the first answer of a stream were not requested individually.
                 let role = if asked.is_some() { Role::Pushes } else { Role::Answers };
                 Head { role, id: id(asker), ..head }
             }
@@ -104,7 +105,7 @@ impl Talk for MongoDb {
 
 /// The command is the first element of the first document.
 fn name(code: u32, bytes: &[u8], out: &Out<'_>) -> Option<crate::Span> {
-    // Flags, kind of section, the document's length, the element's type.
+    // Flags, section kind, document length, element type.
     let begin = HEAD_LEN + 4 + 1 + 4 + 1;
     if code != OP_MSG || bytes.get(HEAD_LEN + 4) != Some(&0) {
         return None;
@@ -118,7 +119,7 @@ fn is_message(first: First<'_>) -> bool {
     let (Some(len), Some(code)) = (word(0), word(12)) else { return false };
     let sound = match code {
         OP_MSG => word(HEAD_LEN).is_some_and(|flags| {
-            // Then the kind of the first section.
+            // Followed by the kind of the first section.
             let kind = first.bytes.get(HEAD_LEN + 4).is_none_or(|kind| *kind <= 1);
             flags & !(CHECKSUM_PRESENT | MORE_TO_COME | EXHAUST_ALLOWED) == 0 && kind
         }),

@@ -1,8 +1,10 @@
 //! Which MQTT packets want an answer? (MQTT 3.1.1, 2 and 3; MQTT 5.0)
 //!
-//! Either side publishes; with a quality of service above 0 it waits for the other to acknowledge, by packet identifier. Of the
-//! two round trips of quality 2 (MQTT 3.1.1, 4.3.3) each is a question: PUBLISH until PUBREC, PUBREL until PUBCOMP. In the middle of a
-//! connection a published message and the packet that acknowledges it by its identifier tell the protocol, and not which side is the client.
+//! Either side publishes; with a quality of service above 0 it waits for the other's
+//! acknowledgement, by packet identifier. Each of the two round trips of QoS 2 (MQTT 3.1.1, 4.3.3)
+//! is a request: PUBLISH until PUBREC, PUBREL until PUBCOMP. In the middle of a connection, a
+//! published message and the packet that acknowledges it by its identifier identify the protocol,
+//! but not which side is the client.
 
 use crate::head::{Head, Role};
 use crate::talk::{CARRY, First, FirstBytes, Out, Side, Step, Talk, is_text, u16_at};
@@ -10,7 +12,7 @@ use crate::talk::{CARRY, First, FirstBytes, Out, Side, Step, Talk, is_text, u16_
 const CONNECT: u8 = 1;
 const PUBLISH: u8 = 3;
 
-/// Nothing has to be remembered.
+/// No state is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Mqtt;
 
@@ -23,7 +25,7 @@ impl Talk for Mqtt {
 
     fn step(&mut self, _: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
         let (kind, flags) = (bytes[0] >> 4, bytes[0] & 0xf);
-        // Reserved flags have one value (MQTT 3.1.1, 2.2.2).
+        // Reserved flags have fixed values (MQTT 3.1.1, 2.2.2).
         let sound = match kind {
             0 => false,
             PUBLISH => flags & 6 != 6,
@@ -51,12 +53,12 @@ impl Talk for Mqtt {
             let topic_len = usize::from(u16_at(bytes, begin).unwrap_or(0));
             let topic_end = begin + 2 + topic_len;
             let is_whole = (topic_end + 2) as u64 <= len;
-            // The identifier is behind the topic, if that is short enough.
+            // The identifier comes after the topic, if the topic is short enough.
             if flags & 6 != 0 && topic_end + 2 <= CARRY {
                 if bytes.len() < (topic_end + 2).min(len as usize) {
                     return Step::Need;
                 }
-                // What lies behind a packet that is too short for its topic is the next one's.
+                // Bytes after a packet that is too short for its topic belong to the next one.
                 id = u16_at(bytes, topic_end).filter(|_| is_whole).map(u64::from);
             }
             name = out.span(begin + 2, topic_end.min(bytes.len()));
@@ -76,7 +78,7 @@ impl Talk for Mqtt {
     fn lose(&mut self, _: Side) {}
 }
 
-/// The client wants to connect, and the server lets it, or has not spoken.
+/// The client sends CONNECT, and the server accepts or has not spoken.
 fn connects(client: First<'_>, server: First<'_>) -> bool {
     let answers = matches!(server.bytes, [] | [0x20 | 0xf0, ..]);
     let Some((begin, _)) = length(client.bytes) else { return false };
@@ -85,7 +87,8 @@ fn connects(client: First<'_>, server: First<'_>) -> bool {
     client.bytes[0] == CONNECT << 4 && named && answers
 }
 
-/// One side has published a message that wants to be acknowledged, and the other begins with that.
+/// One side has published a message with QoS above 0, and the other begins with its
+/// acknowledgement.
 fn acknowledges(publisher: First<'_>, other: First<'_>) -> bool {
     let Some((topic_end, len)) = published(publisher) else { return false };
     let id = u16_at(publisher.bytes, topic_end).filter(|_| topic_end as u64 + 2 <= len);
@@ -96,7 +99,7 @@ fn acknowledges(publisher: First<'_>, other: First<'_>) -> bool {
         && id.is_some_and(|id| id != 0 && u16_at(other.bytes, 2) == Some(id))
 }
 
-/// A message that is published under a topic: where that ends, and how long the packet is.
+/// A published message with a topic: where the topic ends, and the length of the packet.
 fn published(first: First<'_>) -> Option<(usize, u64)> {
     let (begin, rest_len) = length(first.bytes)?;
     let topic_len = usize::from(u16_at(first.bytes, begin).unwrap_or(0));
@@ -110,7 +113,7 @@ fn published(first: First<'_>) -> Option<(usize, u64)> {
     sound.then_some((begin + 2 + topic_len, begin as u64 + u64::from(rest_len)))
 }
 
-/// Where the rest begins, and how long it is (MQTT 3.1.1, 2.2.3).
+/// Where the rest of a packet begins, and its length (MQTT 3.1.1, 2.2.3).
 fn length(bytes: &[u8]) -> Option<(usize, u32)> {
     let mut len = 0;
     for (i, byte) in bytes.iter().skip(1).take(4).enumerate() {

@@ -1,7 +1,7 @@
 //! Where does the answer to a MySQL command end? (MySQL Internals: Client/Server Protocol)
 //!
-//! Packets are numbered from 0 within a command; nothing else says which answer it has, as there is one at a time. Rows are
-//! stepped over.
+//! Packets are numbered from 0 within a command; answers carry no identifier, as only one command
+//! is open at a time. Rows are skipped.
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
@@ -34,20 +34,20 @@ const ERR: u8 = 0xff;
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct MySql {
-    /// What the client can do; unknown in the middle of a connection.
+    /// The client's capabilities; unknown in the middle of a connection.
     capabilities: Option<u32>,
-    /// Commands are spoken, the client is known to the server.
+    /// The command phase: the client has been authenticated.
     commands: bool,
     command: u8,
     answer: Answer,
-    /// The packet before was as long as one can be: its message goes on.
+    /// The previous packet had the maximum length: its message continues.
     goes_on: [bool; 2],
 }
 
-/// Where in an answer the server is.
+/// The server's position in an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Answer {
-    /// No command is open, or which one is not known: nothing is told of what comes.
+    /// No command is open, or it is unknown which: nothing is reported.
     #[default]
     Unknown,
     First,
@@ -55,7 +55,7 @@ enum Answer {
     Again,
     Columns,
     Rows,
-    /// So many packets of a prepared statement.
+    /// This many packets of a prepared statement.
     Definitions(u32),
 }
 
@@ -108,7 +108,7 @@ impl MySql {
 
     fn on_client(&mut self, number: u8, len: u32, payload: &[u8], bytes: &[u8], out: &mut Out<'_>) -> Step {
         let all = u64::from(len) + HEAD_LEN as u64;
-        // A login's packets are counted on from the greeting's.
+        // A login's packets continue the numbers of the greeting.
         self.commands |= number == 0;
         if !self.commands {
             let kind = if self.capabilities.is_none() { "login" } else { "authentication" };
@@ -125,7 +125,8 @@ impl MySql {
             return Step::Skip(all);
         }
         let Some(&command) = payload.first().filter(|_| number == 0) else {
-            // A file that the server has asked for, which an empty packet ends, or another word of a login.
+            // A file that the server has asked for, which an empty packet ends, or another packet
+            // of a login.
             let last = len == 0;
             out.put(Head { len: Some(all), last, ..Head::piece(Role::Asks, "data") });
             return Step::Skip(all);
@@ -135,13 +136,15 @@ impl MySql {
         }
         let answered = ![COM_QUIT, COM_STMT_SEND_LONG_DATA, COM_STMT_CLOSE].contains(&command);
         if answered {
-            // A command before the answer to another: whose definitions and rows are whose is not known.
+            // A command before the previous one was answered: which definitions and rows belong to
+            // which is unknown.
             let alone = self.answer == Answer::Unknown;
             (self.command, self.answer) = (command, if alone { Answer::First } else { Answer::Unknown });
         }
         let role = if answered { Role::Asks } else { Role::Neither };
         let name = (command == 3 || command == COM_STMT_PREPARE).then(|| {
-            // The number of attributes and of their sets is in front of a query (CLIENT_QUERY_ATTRIBUTES).
+            // The number of attributes and of their sets precedes a query
+            // (CLIENT_QUERY_ATTRIBUTES).
             let attributes = command == 3 && self.can(CLIENT_QUERY_ATTRIBUTES) == Some(true);
             let begin = HEAD_LEN + 1 + 2 * usize::from(attributes);
             out.span(begin, bytes.len().min(usize::try_from(all).unwrap_or(usize::MAX)))
@@ -150,12 +153,12 @@ impl MySql {
         Step::Skip(all)
     }
 
-    /// The greeting, and what follows until the client is let in or not.
+    /// The greeting, and what follows until the client is accepted or refused.
     fn on_login(&mut self, number: u8, payload: &[u8], all: u64, out: &mut Out<'_>) {
         let kind = match payload.first() {
             _ if number == 0 => "greeting",
             Some(&OK) => {
-                // What is compressed from here on has other heads.
+                // With compression, packets have different headers from here on.
                 self.commands = self.can(CLIENT_COMPRESS) != Some(true);
                 "OK"
             }
@@ -165,7 +168,7 @@ impl MySql {
         if kind == "OK" && !self.commands {
             out.turn = Some(crate::talk::Turn::Anew);
         }
-        // More data and "fast authentication has succeeded" are no question.
+        // "More data" and "fast authentication succeeded" are not requests.
         let last = payload.first_chunk() != Some(&[1, 3]);
         out.put(Head { last, ..Head::whole(Role::Answers, kind, all) });
     }
@@ -197,7 +200,7 @@ impl MySql {
                 ("definition", true)
             }
             _ if kind == ERR => ("ERR", true),
-            // Without EOF packets nothing stands between columns and rows.
+            // Without EOF packets, nothing separates columns and rows.
             Answer::Columns if is_end && !has(SERVER_STATUS_CURSOR_EXISTS) => {
                 self.answer = Answer::Rows;
                 return;
@@ -206,7 +209,7 @@ impl MySql {
             Answer::Columns | Answer::Rows => return,
         };
         if last {
-            // The server goes on when the file has come.
+            // The server goes on after the file.
             self.answer = if word == "LOCAL INFILE" { Answer::First } else { Answer::Unknown };
         } else if is_end {
             self.answer = Answer::Again;
@@ -215,13 +218,13 @@ impl MySql {
         out.put(Head { len: Some(all), first, last, ..Head::piece(Role::Answers, word) });
     }
 
-    /// Whether an answer ends with its first packet; what follows if not.
+    /// Whether an answer ends with its first packet; sets what follows if not.
     fn on_first(&mut self, kind: u8, payload: &[u8], deprecates: Option<bool>) -> bool {
         match kind {
             OK if self.command == COM_STMT_PREPARE && payload.len() >= 9 => {
                 let count = |at: usize| u32::from(u16::from_le_bytes([payload[at], payload[at + 1]]));
                 let (columns, parameters) = (count(5), count(7));
-                // Each list ends in an EOF packet unless that is deprecated.
+                // Each list ends with an EOF packet unless those are deprecated.
                 let ends = match deprecates {
                     Some(true) => 0,
                     Some(false) => u32::from(columns > 0) + u32::from(parameters > 0),
@@ -258,14 +261,14 @@ fn status(kind: u8, payload: &[u8], deprecates: Option<bool>) -> Option<u16> {
     let at = if kind == EOF && deprecates != Some(true) {
         3
     } else {
-        // Rows affected and the last identifier, of variable length.
+        // Affected rows and last insert identifier, of variable length.
         let first = 1 + len_of_integer(*payload.get(1)?)?;
         first + len_of_integer(*payload.get(first)?)?
     };
     Some(u16::from_le_bytes(*payload.get(at..)?.first_chunk()?))
 }
 
-/// Bytes of a length-encoded integer that begins with this.
+/// Length of a length-encoded integer that begins with this byte.
 const fn len_of_integer(begin: u8) -> Option<usize> {
     match begin {
         0..=0xfa => Some(1),
@@ -302,7 +305,7 @@ fn packet_len(first: First<'_>) -> Option<u64> {
     Some(u64::from(u32::from_le_bytes([a, b, c, 0])) + HEAD_LEN as u64)
 }
 
-/// Version 10 of the handshake and a version of the server in text.
+/// Version 10 of the handshake, and the server's version as text.
 fn is_greeting(first: First<'_>) -> bool {
     let Some([_, _, _, 0, 10, version @ ..]) = first.bytes.get(..12) else { return false };
     let version = version.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -310,7 +313,7 @@ fn is_greeting(first: First<'_>) -> bool {
     digits && packet_len(first) == Some(u64::from(first.len)) && first.len < 512
 }
 
-/// A command alone in its segment.
+/// A single command in its segment.
 fn is_command(first: First<'_>) -> bool {
     let Some(&[_, _, _, 0, command]) = first.bytes.first_chunk() else { return false };
     let sound = match command {

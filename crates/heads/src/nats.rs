@@ -1,6 +1,7 @@
 //! Which NATS message answers which? (NATS Client Protocol)
 //!
-//! A request names an inbox for its answer, which is published to that inbox: the inbox is the identifier.
+//! A request names an inbox for its answer, and the answer is published to it: the inbox is the
+//! identifier.
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
@@ -24,7 +25,7 @@ impl Talk for Nats {
 
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
         if bytes[0] == 0x16 && self.sides[side as usize].len == 0 {
-            // What comes behind the server's INFO where TLS is spoken.
+            // After the server's INFO, if TLS is used.
             return Step::Other(Protocol::Tls);
         }
         let (used, words) = match self.sides[side as usize].pass(bytes) {
@@ -80,7 +81,7 @@ impl Talk for Nats {
     }
 }
 
-/// Whoever names an inbox asks, and what is sent to an inbox answers.
+/// A message that names an inbox asks, and one that is sent to an inbox answers.
 fn named(words: &Words, reply: Option<u32>) -> (Role, Option<u32>) {
     match reply {
         _ if words.is_to_inbox() => (Role::Answers, words.hash(1)),

@@ -1,11 +1,12 @@
-//! Which reply of a network block device belongs to which request, and how long is it? (NBD protocol, proto.md: "Fixed newstyle negotiation",
-//! "Request message", "Simple reply message", "Structured reply chunk message", "Extended ...")
+//! Which reply of a network block device belongs to which request, and how long is it? (NBD
+//! protocol, proto.md: "Fixed newstyle negotiation", "Request message", "Simple reply message",
+//! "Structured reply chunk message", "Extended ...")
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, Turn, u16_at, u32_at};
 
 const GREETING: u32 = u32::from_be_bytes(*b"NBDM");
-/// "IHAVEOPT", which comes behind the greeting's first word and before each option.
+/// "IHAVEOPT", which follows the greeting's first word and precedes each option.
 const OPTION: u32 = u32::from_be_bytes(*b"IHAV");
 const OPTION_REPLY: u32 = 0x0003_e889;
 const OPTION_REPLY_REST: u32 = 0x0455_65a9;
@@ -16,17 +17,17 @@ const STRUCTURED_REPLY: u32 = 0x668e_33ef;
 const EXTENDED_REPLY: u32 = 0x6e8a_278c;
 
 const GREETING_LEN: u64 = 18;
-/// Before there were options: with the export's size, and zeros.
+/// The oldstyle greeting: with the export's size, and zeros.
 const OLD_GREETING_LEN: u64 = 152;
 const FLAGS_LEN: u64 = 4;
 const INFO_LEN: u64 = 10;
 const ZEROES_LEN: u64 = 124;
-/// The client's flag that the zeros need not come.
+/// The client's flag that leaves out the zeros.
 const NO_ZEROES: u32 = 2;
 const EXPORT_NAME: u32 = 1;
 const START_TLS: u32 = 5;
 const ACK: u32 = 1;
-/// In the type of an option's reply.
+/// In the type of an option's reply: an error.
 const ERROR: u32 = 1 << 31;
 const READ: u16 = 0;
 const WRITE: u16 = 1;
@@ -36,18 +37,19 @@ const DONE: u16 = 1;
 const DATA_LEN_MAX: u32 = 64 << 20;
 /// NBD_CMD_FLAG_PAYLOAD_LEN.
 const PAYLOAD: u16 = 1 << 5;
-/// So many requests under way are kept; of a reply to another one it is not known how long it is, nor whether it begins.
+/// Requests under way that are kept; for a reply to another one, neither its length nor whether it
+/// is the first chunk is known.
 const OPEN_MAX: usize = 16;
 
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Nbd {
-    /// Halves of a request's number, and how much data its simple reply has.
+    /// The folded identifier of a request, and the length of data in its simple reply.
     open: [(u32, u32); OPEN_MAX],
-    /// Which of them are taken, and which replies have begun.
+    /// Which entries are in use, and for which a reply has begun.
     taken: u16,
     begun: u16,
-    /// The next that comes is an export's size, with zeros behind it or without.
+    /// The next message is an export's size, followed by zeros or not.
     informs: bool,
     no_zeroes: bool,
 }
@@ -59,7 +61,7 @@ impl Talk for Nbd {
         let greets = is_greeting(server);
         let asks = is_request(client.bytes);
         let begun = client.is_empty() || u32_at(client.bytes, 0).is_some_and(|flags| flags >> 8 == 0) || asks;
-        // From the middle on.
+        // In the middle of a connection.
         let answers = server.is_empty() || is_reply(server.bytes);
         greets && begun || asks && answers || client.is_empty() && is_reply(server.bytes)
     }
@@ -74,7 +76,7 @@ impl Talk for Nbd {
     }
 
     fn lose(&mut self, side: Side) {
-        // What is not answered any more, as far as is known, may have been, and its number be another request's.
+        // Requests that seem unanswered may have been answered, and their identifiers reused.
         if !side.is_client() {
             (self.taken, self.begun, self.informs) = (0, 0, false);
         }
@@ -101,7 +103,7 @@ impl Nbd {
                     _ => (32, u32::try_from(number(bytes, 24)?).unwrap_or(u32::MAX)),
                 };
                 let Some((name, role)) = named(kind) else { return Some(Step::Wrong) };
-                // With extended headers a flag says so, of any command.
+                // With extended headers, a flag says whether a command has a payload.
                 let sent = kind == WRITE || magic == EXTENDED_REQUEST && u16_at(bytes, 4)? & PAYLOAD != 0;
                 if sent && len > DATA_LEN_MAX {
                     return Some(Step::Wrong);
@@ -176,7 +178,7 @@ impl Nbd {
         Some(Step::Skip(head.len.unwrap_or(INFO_LEN)))
     }
 
-    /// Without room it is not.
+    /// Keeps a request, if there is room.
     fn keep(&mut self, id: u64, len: u32) {
         let place = self.taken.trailing_ones() as usize;
         if place < OPEN_MAX {
@@ -197,7 +199,7 @@ impl Nbd {
     }
 }
 
-/// Clients count, or take a queue's number and place for the two halves.
+/// Clients count identifiers, or use a queue's number and index for the two halves.
 const fn folded(id: u64) -> u32 {
     ((id >> 32) as u32).rotate_left(16) ^ id as u32
 }

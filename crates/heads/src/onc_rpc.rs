@@ -1,24 +1,25 @@
-//! Which reply belongs to which remote procedure call (NFS, mounting, locks)? (RFC 5531, 8, 9 and 11; the calls of NFS: RFC 1813, 3;
-//! RFC 8881, 16)
+//! Which reply belongs to which remote procedure call (NFS, mounting, locks)? (RFC 5531, 8, 9 and
+//! 11; the calls of NFS: RFC 1813, 3; RFC 8881, 16)
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u32_at};
 
-/// A fragment's length, and whether it ends the record.
+/// In a fragment's length: it is the last of its record.
 const LAST: u32 = 1 << 31;
 const FRAGMENT_LEN_MAX: u32 = (64 << 20) - 1;
-/// The first byte of the length of one that ends its record, and of the longest.
+/// The first byte of the length of a last fragment, and of the longest one.
 const LAST_BYTE: u8 = LAST.to_be_bytes()[0];
 const MAX_BYTE: u8 = FRAGMENT_LEN_MAX.to_be_bytes()[0];
 const CALL: u32 = 0;
 const REPLY: u32 = 1;
 const VERSION: u32 = 2;
-/// A call up to its procedure, a reply up to whether it was accepted; both behind the fragment's length.
+/// A call up to its procedure, and a reply up to whether it was accepted; both after the fragment's
+/// length.
 const CALL_LEN: u32 = 40;
 const REPLY_LEN: u32 = 12;
 const NFS: u32 = 100_003;
 
-/// What both sides have said so far: the number and role of the record that goes on in the next fragment.
+/// State of each side: identifier and direction of the record that continues in the next fragment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct OncRpc {
     open: [Option<(u32, bool)>; 2],
@@ -83,22 +84,22 @@ impl Talk for OncRpc {
     }
 }
 
-/// The first fragment of a record, of which the segment has all or the beginning.
+/// The first fragment of a record, which the segment contains, or which begins there.
 fn is_fragment(first: First<'_>, least: u32) -> bool {
     let size = u32_at(first.bytes, 0).map_or(0, |mark| mark & !LAST);
     (least..=FRAGMENT_LEN_MAX).contains(&size) && size.saturating_add(4) >= first.len
 }
 
-/// A call of the version that there is.
+/// A call of the existing RPC version.
 fn is_call(first: First<'_>) -> bool {
     is_fragment(first, CALL_LEN)
         && u32_at(first.bytes, 8) == Some(CALL)
         && u32_at(first.bytes, 12) == Some(VERSION)
-        // The numbers that the protocol gives away itself, and those of users (RFC 5531, 13).
+        // The program numbers that are assigned, and those of users (RFC 5531, 13).
         && u32_at(first.bytes, 16).is_some_and(|program| (100_000..0x6000_0000).contains(&program))
 }
 
-/// A reply that was accepted or denied.
+/// A reply, accepted or denied.
 fn is_reply(first: First<'_>) -> bool {
     is_fragment(first, REPLY_LEN)
         && u32_at(first.bytes, 8) == Some(REPLY)
@@ -138,7 +139,7 @@ const fn name_of(program: u32, edition: u32, procedure: u32) -> &'static str {
 mod tests {
     use super::*;
 
-    /// A call that goes on in further fragments, or ends, whose first fragment has this length.
+    /// A call whose first fragment has this length; `last` says whether more follow.
     fn call(size: u32, last: u32) -> Vec<u8> {
         let program = [VERSION, NFS, 3, 1];
         let words = [size | last, 7, CALL].into_iter().chain(program).chain([0; 4]);

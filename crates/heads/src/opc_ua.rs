@@ -1,17 +1,18 @@
 //! Which OPC UA response belongs to which request? (OPC 10000-6, 7.1.2 and 6.7.2)
 //!
-//! A client leaves questions for news with its server (Publish), which are answered when there are some. Where messages are encrypted, so is
-//! the number by which they are paired, and they are told without it.
+//! A client leaves requests for news with its server (Publish), which are answered when there is
+//! any. In encrypted messages the identifier that pairs them is encrypted too, and they are
+//! reported without it.
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_le, u32_le};
 
-/// Kind, whether it ends its message, length.
+/// Type, chunk type, length.
 const HEADER_LEN: u32 = 8;
-/// What stands in front of a message's body: header, channel, token, sequence and request.
+/// Before a message's body: header, channel, token, sequence number and request identifier.
 const REQUEST: usize = 20;
 const BODY: usize = 24;
-/// How a body's type is written: a namespace of 0 and two bytes.
+/// The encoding of a body's type: namespace 0 and two bytes.
 const TWO_BYTES: &[u8] = &[1, 0];
 const NEEDED: usize = 28;
 const LEN_MAX: u32 = 64 << 20;
@@ -19,7 +20,7 @@ const LEN_MAX: u32 = 64 << 20;
 const PUBLISH: u16 = 826;
 const PUBLISHED: u16 = 829;
 
-/// Whose messages are under way.
+/// The role of the message that each side continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct OpcUa {
     open: [Option<Role>; 2],
@@ -29,7 +30,7 @@ impl Talk for OpcUa {
     const FIRST: FirstBytes = FirstBytes::of(b"HAEROMC");
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
-        // In the middle of a connection only what a message is says who asks.
+        // In the middle of a connection, only the message type shows which side asks.
         let greets =
             client.bytes.starts_with(b"HEL") && is_chunk(client) && (server.is_empty() || is_chunk(server));
         greets || what(client).is_some_and(is_request) && what(server).is_some_and(is_response)
@@ -55,7 +56,7 @@ impl Talk for OpcUa {
             (Side::Server, ..) => Role::Answers,
         });
         *open = (!last).then_some(role);
-        // The chunks behind the first carry no type, and are told only where they end what they belong to.
+        // Chunks after the first carry no type, and are reported only if they end their message.
         let id = u32_le(bytes, REQUEST).filter(|_| is_message && (plain || !first)).map(u64::from);
         if first || last {
             out.put(Head {
@@ -70,7 +71,8 @@ impl Talk for OpcUa {
     }
 
     fn begins(&self, _: Side, first: First<'_>, _: bool) -> bool {
-        // The end of a message in chunks looks like one of its own, but for the type in front of its body.
+        // The last chunk of a message looks like a message of its own, except for the type before
+        // its body.
         let of_message = first.bytes.starts_with(b"MSG");
         is_chunk(first) && (!of_message || first.bytes.get(BODY..BODY + TWO_BYTES.len()) == Some(TWO_BYTES))
     }
@@ -90,7 +92,7 @@ fn is_chunk(first: First<'_>) -> bool {
     header(first.bytes).is_some()
 }
 
-/// What a message is, if it is plain.
+/// A message's type, if it is not encrypted.
 fn what(first: First<'_>) -> Option<u16> {
     let plain =
         first.bytes.starts_with(b"MSG") && first.bytes.get(BODY..BODY + TWO_BYTES.len()) == Some(TWO_BYTES);
@@ -101,7 +103,7 @@ const fn is_request(what: u16) -> bool {
     matches!(what, PUBLISH | 527 | 631 | 673 | 712)
 }
 
-/// The encodings of responses lie three behind those of their requests.
+/// The encoding numbers of responses are three above those of their requests.
 const fn is_response(what: u16) -> bool {
     what > 3 && is_request(what - 3)
 }

@@ -1,23 +1,25 @@
-//! Who asks whom between a switch and its controller? (OpenFlow Switch Specification 1.0.0, 5.1 and 5.3 to 5.5; 1.5.1, 7.1 and 7.3 to 7.5)
+//! Which messages ask between a switch and its controller? (OpenFlow Switch Specification 1.0.0,
+//! 5.1 and 5.3 to 5.5; 1.5.1, 7.1 and 7.3 to 7.5)
 //!
-//! Both greet and both ask whether the other is still there; the controller asks about the switch, and what the switch reports by
-//! itself, or is told to do, answers nobody.
+//! Both greet, and both check whether the other is alive; the controller asks about the switch.
+//! Reports of the switch, and commands to it, are not answered.
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at, u32_at};
 
 const HEAD_LEN: u16 = 8;
-/// Of several parts of an answer, flags say that more come (ofp_stats_reply, ofp_multipart_reply).
+/// Flags say whether more parts of an answer follow (ofp_stats_reply, ofp_multipart_reply).
 const PARTS_LEN: usize = 12;
 const MORE: u16 = 1;
 const VERSION_MAX: u8 = 6;
-/// The version from which on messages have their later numbers.
+/// The first version with the later message numbers.
 const RENUMBERED: u8 = 2;
 const HELLO: u8 = 0;
-/// What a greeting may have besides: the versions that its sender knows (ofp_hello_elem_versionbitmap).
+/// The optional element of a greeting: the versions that its sender supports
+/// (ofp_hello_elem_versionbitmap).
 const VERSIONS: u16 = 1;
 
-/// Nothing has to be remembered.
+/// No state is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct OpenFlow;
 
@@ -25,7 +27,8 @@ impl Talk for OpenFlow {
     const FIRST: FirstBytes = FirstBytes::NONE.and_range(1, VERSION_MAX);
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
-        // Eight bytes are no proof: both greet, or one answers the other by its number.
+        // Eight bytes prove nothing: both must greet, or one must answer the other by its
+        // identifier.
         let (Some(one), Some(other)) = (message(client.bytes), message(server.bytes)) else { return false };
         let greet = is_hello(client.bytes, &one) && is_hello(server.bytes, &other);
         let pair =
@@ -84,7 +87,7 @@ fn message(bytes: &[u8]) -> Option<Message> {
     Some(Message { version, kind, len, id, name, role })
 }
 
-/// All of the segment is messages of one version, as far as it is at hand.
+/// The segment consists of messages of one version, as far as it was captured.
 fn is_framed(first: First<'_>) -> bool {
     let Some(begin) = message(first.bytes) else { return false };
     let next = first.bytes.get(usize::from(begin.len)..).unwrap_or_default();
@@ -92,7 +95,7 @@ fn is_framed(first: First<'_>) -> bool {
     fits && (u32::from(begin.len) == first.len || next.first().is_none_or(|&next| next == begin.version))
 }
 
-/// The messages of all versions, and from [`RENUMBERED`] on.
+/// The messages of all versions, and those from [`RENUMBERED`] on.
 const fn named(version: u8, kind: u8) -> Option<(&'static str, Role)> {
     Some(match kind {
         HELLO => ("hello", Role::Greets),

@@ -1,6 +1,6 @@
 //! Which POP3 responses belong to which commands? (RFC 1939, 3; RFC 2449 for pipelining)
 //!
-//! One line, or several up to a dot alone: which of the two, the command says.
+//! A response has one line, or several up to a single dot: the command determines which.
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
@@ -16,18 +16,19 @@ const VERBS: [&str; 16] = [
 pub(crate) struct Pop3 {
     /// The rest of this line does not matter.
     in_line: [bool; 2],
-    /// Commands without a response, the oldest lowest: whether its response has several lines.
+    /// Whether the response of each command without one has several lines; the oldest command is
+    /// the lowest bit.
     several: u64,
     open: u8,
-    /// Within such a response.
+    /// Inside such a response.
     answering: bool,
-    /// Whose response is whose is not known any more.
+    /// Which response belongs to which command is no longer known.
     is_doubtful: bool,
     challenged: bool,
 }
 
 impl Talk for Pop3 {
-    // What the server says.
+    // The server's first byte.
     const FIRST: FirstBytes = FirstBytes::of(b"+-");
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
@@ -55,7 +56,7 @@ impl Talk for Pop3 {
             let known = VERBS.into_iter().find(|verb| verb.as_bytes().eq_ignore_ascii_case(word));
             let kind = known.filter(|_| !secret).unwrap_or("command");
             let several = matches!(kind, "RETR" | "TOP" | "CAPA") || matches!(kind, "LIST" | "UIDL") && alone;
-            // Whoever asks once the other has spoken had its answer.
+            // A client that asks after the server has spoken had its answer.
             self.is_doubtful &= !out.is_turn || self.open > 0;
             match 1_u64.checked_shl(u32::from(self.open)) {
                 Some(bit) => self.several |= bit * u64::from(several),
@@ -81,7 +82,7 @@ impl Talk for Pop3 {
         };
         self.challenged = kind == "+";
         let several = self.several & 1 != 0 && kind == "+OK";
-        // The greeting answers no command; anything else answers one that may have been missed.
+        // The greeting answers no command; any other line answers one that may have been missed.
         if self.is_doubtful || self.open == 0 && out.at > 0 {
             return Step::Lose;
         }
@@ -115,7 +116,7 @@ fn is_command(bytes: &[u8], verbs: &[&str]) -> bool {
     ends && verbs.iter().any(|verb| verb.as_bytes().eq_ignore_ascii_case(&bytes[..word_len]))
 }
 
-/// `+OK` with some text, as no other protocol has it beside these commands.
+/// `+OK` with text, which no other protocol uses with these commands.
 fn is_response(bytes: &[u8]) -> bool {
     if !matches!(bytes, [b'+' | b'-', ..]) {
         return false;

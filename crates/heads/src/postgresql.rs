@@ -1,13 +1,14 @@
 //! Which PostgreSQL messages ask, and where does the answer end? (PostgreSQL documentation, Frontend/Backend Protocol)
 //!
-//! A question is `Query`, or a row of `Parse`, `Bind` and `Execute` up to `Sync`; its answer ends with `ReadyForQuery`, also
-//! where several questions are under way. Rows and copied data are stepped over and not told.
+//! A request is `Query`, or a sequence of `Parse`, `Bind` and `Execute` up to `Sync`; its answer
+//! ends with `ReadyForQuery`, also if several requests are under way. Rows and copied data are
+//! skipped and not reported.
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, Turn, is_text, u32_at};
 
-/// What takes the place of the version in a first message.
+/// Codes in place of the version in a first message.
 const VERSION_3: u32 = 3 << 16;
 const CANCEL_REQUEST: u32 = 80_877_102;
 const SSL_REQUEST: u32 = 80_877_103;
@@ -28,13 +29,13 @@ pub(crate) struct PostgreSql {
     typed: bool,
     /// One byte of the server says whether encryption begins.
     offered: bool,
-    /// Within a question, and within an answer.
+    /// Inside a request, and inside an answer.
     asking: bool,
     answering: bool,
 }
 
 impl Talk for PostgreSql {
-    // A startup's length, or a question.
+    // A startup's length, or a request.
     const FIRST: FirstBytes = FirstBytes::of(b"\0QPB");
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
@@ -46,7 +47,7 @@ impl Talk for PostgreSql {
             };
             return answers;
         }
-        // In the middle of a connection both must agree.
+        // In the middle of a connection, both sides must fit.
         is_question(client) && is_message(server, b"T12CIEZDnstGHK")
     }
 
@@ -81,7 +82,8 @@ impl Talk for PostgreSql {
 
     fn lose(&mut self, side: Side) {
         match side {
-            // Perhaps in the middle of a question or an answer: what is next is not called its first piece.
+            // Possibly in the middle of a request or an answer: the next message is not reported as
+            // its first piece.
             Side::Client => (self.typed, self.asking) = (true, true),
             Side::Server => (self.offered, self.answering) = (false, true),
         }
@@ -103,7 +105,7 @@ impl PostgreSql {
         }
         self.offered = matches!(code, SSL_REQUEST | GSSENC_REQUEST);
         self.typed = code >> 16 == 3;
-        // Nothing answers a cancellation (Canceling Requests in Progress).
+        // A cancellation is not answered (Canceling Requests in Progress).
         let role = if code == CANCEL_REQUEST { Role::Neither } else { Role::Asks };
         out.put(Head::whole(role, kind, u64::from(len)));
         Step::Skip(u64::from(len))
@@ -115,7 +117,7 @@ impl PostgreSql {
             b'S' => out.turn = Some(Turn::Into(Protocol::Tls)),
             b'G' => out.turn = Some(Turn::Anew),
             b'N' => {}
-            // An error of an old server.
+            // An error message of an old server.
             _ => return Step::Wrong,
         }
         out.put(Head::whole(Role::Answers, "encryption", 1));
@@ -124,7 +126,7 @@ impl PostgreSql {
 
     fn frontend(&mut self, kind: u8, len: u64, bytes: &[u8], out: &mut Out<'_>) {
         self.typed = true;
-        // A query is a question of its own wherever it stands.
+        // A query is a request by itself, wherever it is.
         let first = !self.asking || kind == b'Q';
         let (role, name, last) = match kind {
             b'Q' => (Role::Asks, "Query", true),
@@ -148,7 +150,7 @@ impl PostgreSql {
         }
         let text = match kind {
             b'Q' => Some(5),
-            // The statement's name is in front of its text.
+            // The statement's name precedes its text.
             b'P' => bytes[5..].iter().position(|byte| *byte == 0).map(|end| 5 + end + 1),
             _ => None,
         };
@@ -160,7 +162,7 @@ impl PostgreSql {
         out.put(Head { len: Some(len), first, last, name: name_span, ..Head::piece(role, name) });
     }
 
-    /// None where more bytes are needed.
+    /// `None` if more bytes are needed.
     fn backend(&mut self, kind: u8, len: u64, bytes: &[u8], out: &mut Out<'_>) -> Option<()> {
         let pushed = match kind {
             b'A' => Some("NotificationResponse"),
@@ -172,10 +174,10 @@ impl PostgreSql {
             out.put(Head::whole(Role::Pushes, name, len));
             return Some(());
         }
-        // Where the client must go on before the server does.
+        // The server waits for the client here.
         let last = match kind {
             b'Z' | b'G' => true,
-            // A challenge: neither AuthenticationOk nor the last word of SASL.
+            // A challenge: neither AuthenticationOk nor the final message of SASL.
             b'R' => ![0, 12].contains(&u32_at(bytes, 5)?),
             _ => false,
         };
@@ -206,7 +208,7 @@ const fn name_of(kind: u8) -> &'static str {
     }
 }
 
-/// A first message: its length, then what cannot be a length.
+/// A first message: its length, followed by a code that cannot be one.
 fn is_startup(first: First<'_>) -> bool {
     let (Some(len), Some(code)) = (u32_at(first.bytes, 0), u32_at(first.bytes, 4)) else { return false };
     match code {
@@ -221,7 +223,7 @@ fn is_startup(first: First<'_>) -> bool {
     }
 }
 
-/// One of these types and a length that the segment bears out.
+/// One of these types, and a length that agrees with the segment.
 fn is_message(first: First<'_>, kinds: &[u8]) -> bool {
     let (Some(kind), Some(len)) = (first.bytes.first(), u32_at(first.bytes, 1)) else { return false };
     let next = usize::try_from(len).ok().and_then(|len| len.checked_add(1));

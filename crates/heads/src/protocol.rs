@@ -12,7 +12,7 @@ use crate::{
 };
 use crate::{smb2, smpp, smtp, socks, ssh, syslog, tds, thrift, tls, websocket, zookeeper};
 
-/// The protocols, a line each: what it is called, where it is read, how it is shown.
+/// The protocols, a line each: name, implementation, displayed name.
 macro_rules! protocols {
     ($($name:ident = $talk:path, $shown:literal;)*) => {
         /// A protocol whose heads are read.
@@ -35,10 +35,10 @@ macro_rules! protocols {
             }
         }
 
-        /// What may come first in each, in their order.
+        /// The first bytes possible in each, in order.
         const FIRST: &[FirstBytes] = &[$(<$talk>::FIRST,)*];
 
-        /// What two sides that speak one of them have said so far.
+        /// The state of two sides that speak one of them.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub(crate) enum Talking {
             $($name($talk),)*
@@ -125,10 +125,10 @@ protocols! {
     Irc = irc::Irc, "IRC";
 }
 
-/// Some of the protocols, a bit for each.
+/// A set of protocols, a bit for each.
 type Set = u64;
 
-/// Which protocols may begin with a byte: most bytes refuse most of them at once.
+/// The protocols that may begin with a byte: most bytes rule out most protocols at once.
 const MAY_BEGIN: [Set; 256] = {
     let (mut may_begin, mut byte) = ([0; 256], 0);
     while byte < 256 {
@@ -142,17 +142,17 @@ const MAY_BEGIN: [Set; 256] = {
     may_begin
 };
 
-/// A protocol that two sides speak.
+/// The protocol of two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recognised {
     /// Which.
     pub protocol: Protocol,
-    /// Which of the two asks as a rule; unknown where the bytes do not tell.
+    /// The side that usually asks; unknown if the bytes do not show it.
     pub client: Option<usize>,
 }
 
-/// Which protocol begins with these bytes of the two sides, in either order; one of them may not have spoken yet. Says so
-/// only where no other reading is left.
+/// The protocol that begins with these bytes of the two sides, in either order; one of them may not
+/// have spoken yet. Returned only if no other reading is left.
 pub fn recognise(firsts: [First<'_>; 2]) -> Option<Recognised> {
     let may_begin = |first: First<'_>| first.bytes.first().map_or(0, |byte| MAY_BEGIN[usize::from(*byte)]);
     let may_be = may_begin(firsts[0]) | may_begin(firsts[1]);

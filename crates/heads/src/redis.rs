@@ -1,27 +1,30 @@
 //! Where does each Redis command and reply begin and end? (RESP2 and RESP3, the Redis serialization protocol specification)
 //!
-//! Values are stepped over one by one: an array says how many follow, a string how long it is. Replies are in the order of
-//! the commands; what a subscription brings is a push, and a command that blocks asks for news.
+//! Values are skipped one by one: an array says how many follow, a string how long it is. Replies
+//! come in the order of the commands; messages of a subscription are pushes, and a blocking command
+//! subscribes.
 //!
-//! Behind PSYNC the server sends the whole data set and then what changes, all by itself, and the client says now and then how
-//! far it has come (Redis replication, "How Redis replication works"). That alone tells a replica whose PSYNC is not in the capture.
+//! After PSYNC the server sends the whole data set and then all changes, unasked, and the client
+//! now and then reports its offset (Redis replication, "How Redis replication works"). That report
+//! alone identifies a replica whose PSYNC was not captured.
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Line, Out, Side, Step, Talk, is_text, line, number, rest_of_line};
 
 /// Elements of one array; Redis itself refuses commands of more than a million.
 const ELEMENTS_MAX: u64 = 1 << 24;
-/// The longest word that matters, and more.
+/// Longer than the longest word that matters.
 const WORD_LEN_MAX: u64 = 12;
 const LINE_BREAK: u64 = 2;
 /// proto-max-bulk-len.
 const STRING_LEN_MAX: u64 = 512 << 20;
 
-/// What arrives without being asked for, in RESP2 and RESP3: what the array begins with.
+/// Arrays that arrive without a request, in RESP2 and RESP3: how they begin.
 const PUSHED: [&[u8]; 4] =
     [b"$7\r\nmessage\r\n", b"$8\r\npmessage\r\n", b"$8\r\nsmessage\r\n", b"$10\r\ninvalidate\r\n"];
 
-/// They wait for another client, as long as it takes. (XREAD may as well; whether it does stands too far behind.)
+/// Commands that wait for another client, as long as it takes. (XREAD may too; the argument that
+/// says so comes too late.)
 const BLOCKING: [&[u8]; 8] =
     [b"BLPOP", b"BRPOP", b"BRPOPLPUSH", b"BLMOVE", b"BLMPOP", b"BZPOPMIN", b"BZPOPMAX", b"BZMPOP"];
 
@@ -32,14 +35,14 @@ pub(crate) struct Redis {
     stream: Stream,
 }
 
-/// Whether the server sends on its own.
+/// Whether the server sends a stream of changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Stream {
     #[default]
     No,
-    /// It was asked to, and has not said yet that it will.
+    /// Requested, but not yet confirmed.
     Asked,
-    /// The data set is the next string, without a line break behind it.
+    /// The next string is the data set, without a line break after it.
     Begun,
     On,
 }
@@ -47,7 +50,7 @@ enum Stream {
 /// The command or reply under way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Value {
-    /// Values that are still to come.
+    /// Values still to come.
     left: u64,
     /// The rest of this line does not matter.
     in_line: bool,
@@ -79,7 +82,8 @@ impl Talk for Redis {
         let Some(line) = line(bytes) else { return Step::Need };
         let first = value.left == 0;
         let Some((&kind, count)) = line.text.split_first() else {
-            // An empty line between inline commands is none, nor is one that says that a data set is still being written.
+            // An empty line between inline commands is not a command; the server sends some while
+            // it writes a data set.
             let passed = first && (side.is_client() || stream != Stream::No);
             return if passed { Step::Skip(line.len) } else { Step::Wrong };
         };
@@ -92,7 +96,7 @@ impl Talk for Redis {
         } else {
             match read(kind, count, &line) {
                 Some(found) => found,
-                // A data set whose length nobody knows yet.
+                // A data set of unknown length.
                 None if first && stream == Stream::Begun => return Step::Lose,
                 None => return Step::Wrong,
             }
@@ -138,7 +142,7 @@ impl Talk for Redis {
 }
 
 impl Stream {
-    /// What a command does.
+    /// The role of a command.
     fn command(&mut self, word: &[u8], next: Option<&[u8]>) -> Role {
         let is = |known: &[u8]| word.eq_ignore_ascii_case(known);
         if *self == Self::No && is(b"REPLCONF") && next.is_some_and(|next| next.eq_ignore_ascii_case(b"ACK"))
@@ -146,7 +150,7 @@ impl Stream {
             *self = Self::On;
         }
         if *self != Self::No {
-            // How far a replica has come.
+            // A replica's offset.
             return Role::Neither;
         }
         if is(b"PSYNC") || is(b"MONITOR") {
@@ -157,7 +161,7 @@ impl Stream {
         if BLOCKING.into_iter().any(is) { Role::Subscribes } else { Role::Asks }
     }
 
-    /// What a reply does, and what follows it.
+    /// The role of a reply, and what follows it.
     fn answer(&mut self, line: &[u8]) -> Role {
         let asked = *self == Self::Asked;
         *self = match *self {
@@ -170,7 +174,8 @@ impl Stream {
     }
 }
 
-/// A command's word, as far as it matters, from the length in front of it; nothing where more bytes decide.
+/// A command's word, from the length before it, as far as it matters; `None` if more bytes are
+/// needed.
 fn word(bytes: &[u8]) -> Option<&[u8]> {
     let first = line(bytes)?;
     let len = first.text.strip_prefix(b"$").and_then(number).filter(|len| *len <= WORD_LEN_MAX);
@@ -178,7 +183,7 @@ fn word(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(first.len as usize..)?.get(..len as usize)
 }
 
-/// The word behind that, where it is in the same bytes.
+/// The word after it, if it is in the same bytes.
 fn next_word(bytes: &[u8]) -> Option<&[u8]> {
     let first = line(bytes)?;
     let len = first.text.strip_prefix(b"$").and_then(number).filter(|len| *len <= WORD_LEN_MAX)?;
@@ -188,11 +193,11 @@ fn next_word(bytes: &[u8]) -> Option<&[u8]> {
 /// What a line begins.
 #[derive(Clone, Copy, Debug)]
 enum Found {
-    /// A value of so many bytes, this line included.
+    /// A value of this many bytes, including this line.
     Leaf(u64),
-    /// So many values.
+    /// This many values.
     Values(u64),
-    /// So many values that do not count for what they are in front of (RESP3 attributes).
+    /// This many values that are attributes of the next one (RESP3).
     Beside(u64),
 }
 
@@ -228,7 +233,7 @@ impl Value {
             };
             let role = self.role;
             let name = if first && side.is_client() { name(bytes, line, is_leaf, out) } else { None };
-            // A long line's length is not known before it ends.
+            // The length of a long line is unknown until it ends.
             let len = (is_leaf && !line.is_cut).then_some(len);
             out.put(Head { len, first, last, name, ..Head::piece(role, kind) });
         }
@@ -245,7 +250,7 @@ fn read(kind: u8, count: &[u8], line: &Line<'_>) -> Option<Found> {
     if line.is_cut {
         return None;
     }
-    // What is not there has the length -1 (RESP2).
+    // A null has the length -1 (RESP2).
     let count = if count == b"-1" { None } else { Some(number(count)?) };
     let values = |each: u64| {
         let count = count.unwrap_or(0);
@@ -263,10 +268,10 @@ fn read(kind: u8, count: &[u8], line: &Line<'_>) -> Option<Found> {
     }
 }
 
-/// How bytes compare with some beginnings.
+/// The result of comparing bytes with some prefixes.
 enum Begin {
     Is,
-    /// More bytes decide.
+    /// More bytes are needed.
     Open,
     Other,
 }
@@ -281,7 +286,7 @@ fn begin_of(bytes: &[u8], beginnings: &[&[u8]]) -> Begin {
     }
 }
 
-/// The command's own name, where it is in the same bytes.
+/// The command's name, if it is in the same bytes.
 fn name(bytes: &[u8], first: &Line<'_>, is_inline: bool, out: &Out<'_>) -> Option<crate::Span> {
     if is_inline {
         return out.span(0, first.text.len());
@@ -310,7 +315,7 @@ fn is_command(bytes: &[u8]) -> bool {
     bytes.starts_with(b"*") && of(bytes).unwrap_or(false)
 }
 
-/// A reply that is plain, or whose first line has a count.
+/// A simple reply, or one whose first line has a count.
 fn is_reply(first: First<'_>) -> bool {
     let of = |bytes: &[u8]| {
         let line = line(bytes)?;

@@ -1,49 +1,53 @@
-//! What does a viewer of a screen ask, and what is shown to it? (RFC 6143; its extensions in the rfbproto document)
+//! What does a screen viewer ask, and what is shown to it? (RFC 6143; its extensions in the
+//! rfbproto document)
 //!
-//! Both begin one after the other, as question and answer. Behind that the screen is shown when something has changed. How long a rectangle is, only
-//! who can decode it knows. Where both know continuous updates, all that the server says is news, and what the viewer says (fences, keys) waits for
-//! nothing that any byte would tell. Where a viewer asks for each update, nothing is told: their order says no less. A log that begins later with a viewer that has asked for
-//! what changes next (7.5.3) has all its pictures behind it: that request stands until something changes, and nobody waits.
+//! The handshake consists of requests and answers. After it, the server sends updates when
+//! something has changed; only a decoder knows how long a rectangle is. If both sides support
+//! continuous updates, everything that the server sends is a push, and nothing shows that the
+//! viewer waits for anything. If a viewer requests each update, nothing is reported: the order of
+//! the packets says as much. If the capture begins later, with a viewer's request for the next
+//! change (7.5.3), all pictures follow it: that request stays open until something changes, and
+//! nobody waits.
 
 use crate::head::{Head, Role};
 use crate::talk::{FOR_EVER, First, FirstBytes, Out, Side, Step, Talk, u16_at, u32_at};
 
 const VERSION_LEN: usize = 12;
 const REQUEST_LEN: usize = 10;
-/// Security that needs no words (7.2.1), and a challenge (7.2.2).
+/// Security without authentication (7.2.1), and a challenge (7.2.2).
 const NONE: u8 = 1;
 const CHALLENGE: u8 = 2;
 const CHALLENGE_LEN: u64 = 16;
 const SERVER_INIT_LEN: usize = 24;
-/// Of names and of what is cut out.
+/// Length of names and of cut text.
 const TEXT_LEN_MAX: u32 = 1 << 24;
 
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Rfb {
     sides: [Place; 2],
-    /// The last digit of the version that the client takes up.
+    /// The last digit of the version that the client chooses.
     version: u8,
     security: u8,
-    /// The server shows what changes without being asked.
+    /// The server sends changes without being asked.
     continuous: bool,
 }
 
-/// What a side says next.
+/// The next message of a side.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Place {
     #[default]
     Version,
-    /// It may have said that, and more, before the log begins.
+    /// The version, and more, may have come before the capture begins.
     Missed,
-    /// What the server offers, and what the client takes of that.
+    /// The server's offer, and the client's choice.
     Security,
-    /// The challenge, and what the client makes of it.
+    /// The challenge, and the client's response.
     Challenge,
     Result,
     Init,
     Talks,
-    /// The same, from the middle on.
+    /// The same, from the middle of a connection.
     Shows,
     /// Some of it was missed.
     Unknown,
@@ -90,14 +94,14 @@ impl Rfb {
                 digit(bytes).ok_or(Step::Wrong)?;
                 (Place::Security, "version", VERSION_LEN as u64)
             }
-            // What the client takes up is missing.
+            // The client's choice is missing.
             Place::Security if version == 0 => return Err(Step::Wrong),
-            // Up to 3.3 the server decides.
+            // Up to version 3.3, the server decides.
             Place::Security if version < 7 => {
                 self.security = u32_at(bytes, 0).ok_or(Step::Need)?.try_into().unwrap_or(0);
                 (Place::Challenge, "security", 4)
             }
-            // None, and why not.
+            // None offered, followed by the reason.
             Place::Security if bytes[0] == 0 => return Err(Step::Wrong),
             Place::Security => (Place::Challenge, "security", 1 + u64::from(bytes[0])),
             Place::Challenge => match self.security {
@@ -106,7 +110,7 @@ impl Rfb {
                     self.sides[Side::Server as usize] = if version < 8 { Place::Init } else { Place::Result };
                     return self.on_server(bytes);
                 }
-                // Something of its own, TLS for one.
+                // Another type with messages of its own, such as TLS.
                 _ => return Err(Step::Wrong),
             },
             Place::Result => match u32_at(bytes, 0).ok_or(Step::Need)? {
@@ -125,21 +129,21 @@ impl Rfb {
         Ok(Head::whole(Role::Answers, kind, len))
     }
 
-    /// The log begins when the screen has long been shown.
+    /// The capture begins when the screen has long been shown.
     fn begin_later(&mut self) {
         self.sides = [Place::Talks, Place::Shows];
         self.continuous = true;
     }
 
-    /// What a server says once it shows its screen, up to the first picture.
+    /// The server's messages during updates, up to the first picture.
     fn on_update(&mut self, bytes: &[u8]) -> Result<Head, Step> {
         Ok(match bytes[0] {
-            // It is in the middle of a picture.
+            // The capture begins in the middle of a picture.
             _ if self.sides[Side::Server as usize] == Place::Shows => {
                 Head { first: true, ..Head::piece(Role::Pushes, "updates") }
             }
             2 => Head::whole(Role::Neither, "Bell", 1),
-            // It does so for clients that have said that they know this.
+            // It is sent to clients that have declared support for it.
             150 => {
                 self.continuous = true;
                 Head::whole(Role::Neither, "EndOfContinuousUpdates", 1)
@@ -186,7 +190,7 @@ impl Rfb {
     }
 }
 
-/// What a viewer says by itself (7.5), and how long that is.
+/// A viewer's message (7.5), and its length.
 fn message(bytes: &[u8]) -> Result<(&'static str, u64), Step> {
     let byte = |at: usize| bytes.get(at).map(|byte| u64::from(*byte)).ok_or(Step::Need);
     Ok(match bytes[0] {
@@ -196,7 +200,7 @@ fn message(bytes: &[u8]) -> Result<(&'static str, u64), Step> {
         4 => ("KeyEvent", 8),
         5 => ("PointerEvent", 6),
         6 => {
-            // A negative length is one of the extended clipboard's.
+            // A negative length marks the extended clipboard.
             let len = (u32_at(bytes, 4).ok_or(Step::Need)? as i32).unsigned_abs();
             if len > TEXT_LEN_MAX {
                 return Err(Step::Wrong);
@@ -211,7 +215,8 @@ fn message(bytes: &[u8]) -> Result<(&'static str, u64), Step> {
     })
 }
 
-/// Whether a viewer begins with a request for what changes next of a screen's upper left part, one message of its own or with others behind it.
+/// Whether a viewer begins with an incremental request for a screen from its upper left corner,
+/// alone or followed by other messages.
 fn stands(client: First<'_>) -> bool {
     let is_message = |kind: Option<&u8>| kind.is_none_or(|kind| (3..=5).contains(kind));
     let Some((&[3, 1, 0, 0, 0, 0, width, _, height, _], rest)) =

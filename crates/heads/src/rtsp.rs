@@ -1,7 +1,8 @@
-//! Who asks a camera or a player for what, and what plays between? (RFC 2326, 4 to 8 and 10.12; RFC 7826, 14)
+//! Which messages ask a camera or a player, and which are media? (RFC 2326, 4 to 8 and 10.12; RFC
+//! 7826, 14)
 //!
-//! Requests and answers are written as in HTTP/1, either side may ask, and what is played comes between them in frames that begin with
-//! a dollar sign.
+//! Requests and answers are written as in HTTP/1, either side may ask, and interleaved media come
+//! between them in frames that begin with a dollar sign.
 
 use crate::head::{Head, Role};
 use crate::talk::{
@@ -21,7 +22,7 @@ const METHODS: [&str; 11] = [
     "GET_PARAMETER",
     "SET_PARAMETER",
 ];
-/// And two numbers with a dot between.
+/// Followed by two numbers with a dot between.
 const VERSION: &[u8] = b"RTSP/";
 const VERSION_LEN: usize = 8;
 const FRAME: u8 = b'$';
@@ -37,7 +38,7 @@ pub(crate) struct Rtsp {
 /// The message under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Message {
-    /// Its head goes on, and this is what it does.
+    /// Its head continues, and this is its role.
     role: Option<Role>,
     /// The rest of this line does not matter.
     in_line: bool,
@@ -64,7 +65,7 @@ impl Talk for Rtsp {
         if message.role.is_none() && bytes[0] == FRAME {
             let Some(len) = u16_at(bytes, 2) else { return Step::Need };
             let all = FRAME_HEADER_LEN + u64::from(len);
-            // What a viewer sends is how well it receives (RTCP).
+            // A viewer sends reception reports (RTCP).
             let role = if side.is_client() { Role::Neither } else { Role::Pushes };
             out.put(Head::whole(role, "media", all));
             return Step::Skip(all);
@@ -127,7 +128,7 @@ fn is_status(bytes: &[u8]) -> bool {
     matches!(rest, [b'1'..=b'2', b'.', b'0'..=b'9', b' ', b'1'..=b'5', ..])
 }
 
-/// A method, and what stands behind it.
+/// A method, and the text after it.
 fn method(bytes: &[u8]) -> Option<(&'static str, &[u8])> {
     let line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
     METHODS.into_iter().find_map(|method| {

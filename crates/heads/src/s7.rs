@@ -1,35 +1,37 @@
-//! Which answer of a controller belongs to which job (S7 communication over ISO transport)? (RFC 1006, 6; RFC 905, 13; the S7 header
-//! itself has no public specification and is told by what Siemens' own programs and controllers send, that of newer ones (S7comm-plus)
-//! likewise.)
+//! Which answer of a controller belongs to which job (S7 communication over ISO transport)? (RFC
+//! 1006, 6; RFC 905, 13; the S7 header has no public specification and was derived from the
+//! messages of Siemens' own programs and controllers, and so was that of newer ones (S7comm-plus).)
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at};
 
 /// TPKT: version 3, a zero, and a length that includes these four bytes.
 const TPKT_LEN: usize = 4;
-/// Of a data TPDU: its length, its kind, and whether it ends a message.
+/// Of a data TPDU: its length, its type, and whether it ends a message.
 const DATA_LEN: usize = 3;
 const DATA: u8 = 0xf0;
 const ENDS: u8 = 0x80;
 const CONNECT: u8 = 0xe0;
 const CONFIRM: u8 = 0xd0;
-/// Identifier, kind, two bytes of nothing, reference, and two lengths.
+/// Protocol identifier, type, two reserved bytes, reference, and two lengths.
 const HEADER_LEN: usize = 10;
 const MAGIC: u8 = 0x32;
 const JOB: u8 = 1;
 const ACK: u8 = 2;
 const ACK_DATA: u8 = 3;
 const USERDATA: u8 = 7;
-/// Where the S7 header begins in a whole packet, and its parameters.
+/// Offsets of the S7 header and of its parameters in a whole packet.
 const S7: usize = TPKT_LEN + DATA_LEN;
 const PARAMETERS: usize = S7 + HEADER_LEN;
-/// ... and where the parameters of user data say which way they go.
+/// ... and of the direction in the parameters of user data.
 const GROUP: usize = PARAMETERS + 5;
 
-/// Newer controllers: the version and the length of what comes behind this header, of which the last piece has a trailer as long.
+/// Newer controllers: version, and length of the data after this header; the last packet of a
+/// message has a trailer of the same length.
 const PLUS: u8 = 0x72;
 const PLUS_LEN: usize = 4;
-/// Behind that: what it does, and a number. In version 3 a digest comes first, longer than what is kept of a head that comes in pieces.
+/// After that: opcode and number. In version 3 a digest comes first, longer than what is kept of a
+/// head that arrives in pieces.
 const OPCODE: usize = S7 + PLUS_LEN;
 const NUMBER: usize = OPCODE + 7;
 const DIGESTED: u8 = 3;
@@ -41,7 +43,8 @@ const NOTIFICATION: u8 = 0x33;
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct S7Comm {
-    /// A message that goes on in the next packet: its reference, what it does, and whether it is a newer controller's, for each side.
+    /// A message that continues in the next packet, for each side: its reference, its kind, and
+    /// whether it is a newer controller's.
     open: [Option<(u16, u8, bool)>; 2],
 }
 
@@ -87,7 +90,7 @@ impl Talk for S7Comm {
 }
 
 impl S7Comm {
-    /// A packet with data, which `ends` its message or goes on in the next.
+    /// A packet with data, which `ends` its message or continues in the next.
     fn data(&mut self, side: Side, bytes: &[u8], (all, ends): (u64, bool), out: &mut Out<'_>) -> Step {
         let open = &mut self.open[side as usize];
         if let Some((id, what, plus)) = *open {
@@ -162,7 +165,8 @@ impl S7Comm {
 /// Versions from here on are events of the transport: keep-alives and ends of sessions.
 const PLUS_EVENT: u8 = 0xfe;
 
-/// Whether something follows behind `len` bytes of a newer controller's packet of `all`: then it is the last one of its message.
+/// Whether bytes follow the first `len` bytes of data in a newer controller's packet of `all`
+/// bytes: then it is the last one of its message.
 const fn has_trailer(len: u16, all: u64) -> bool {
     all > (S7 + PLUS_LEN) as u64 + len as u64
 }
@@ -176,7 +180,7 @@ const fn plus_what(opcode: u8) -> Option<(u8, &'static str)> {
     }
 }
 
-/// The nibble of user data that says which way it goes, also for jobs and their answers.
+/// The nibble of user data that gives the direction, also used for jobs and their answers.
 const PUSHED: u8 = 0;
 const ASKED: u8 = 4;
 const ANSWERED: u8 = 8;
@@ -203,7 +207,7 @@ const fn role_of(what: u8) -> Role {
     }
 }
 
-/// A whole packet of ISO transport, with nothing behind it that is none.
+/// A whole packet of ISO transport that fits into the segment.
 fn is_framed(first: First<'_>) -> bool {
     let len = u16_at(first.bytes, 2).map_or(0, u32::from);
     first.bytes.starts_with(b"\x03\0") && len >= S7 as u32 && len <= first.len
@@ -213,7 +217,7 @@ fn is_acknowledgement(first: First<'_>) -> bool {
     u16_at(first.bytes, 2) == Some(S7 as u16) && first.bytes.get(TPKT_LEN..S7) == Some(&[2, DATA, 0])
 }
 
-/// Whether it begins with a job or with an answer to one.
+/// Whether it begins with a job, or with an answer to one.
 fn direction(first: First<'_>) -> Option<Role> {
     let data = first.bytes.get(TPKT_LEN..=S7)?;
     if !is_framed(first) || data[..2] != [2, DATA] {
@@ -229,7 +233,7 @@ fn direction(first: First<'_>) -> Option<Role> {
     what(*first.bytes.get(S7 + 1)?, first.bytes.get(GROUP).copied()).map(role_of)
 }
 
-/// The functions of a job, as the controllers' own documentation calls them.
+/// The functions of a job, by the names in the controllers' documentation.
 const fn name_of(kind: u8, function: u8) -> &'static str {
     match (kind, function) {
         (JOB, 0x04) => "read",

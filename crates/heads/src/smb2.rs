@@ -3,22 +3,22 @@
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_le, u32_le};
 
-/// Of the transport: a zero and three bytes of length.
+/// Transport header: a zero and three bytes of length.
 const FRAME_LEN: usize = 4;
-/// As far as the message identifier goes.
+/// Up to the end of the message identifier.
 const NEEDED: usize = 32;
 const STATUS_PENDING: u32 = 0x0000_0103;
 const SERVER_TO_REDIR: u32 = 1;
 const LOCK: u16 = 0xa;
 const CANCEL: u16 = 0xc;
 const CHANGE_NOTIFY: u16 = 0xf;
-/// MessageId of an oplock break that nobody asked for.
+/// MessageId of an unsolicited oplock break.
 const UNSOLICITED: u64 = u64::MAX;
 
-/// The header of SMB1, and the bit in its flags that a reply has.
+/// The length of an SMB1 header, and the reply bit in its flags.
 const SMB1_LEN: usize = 32;
 const SMB1_REPLY: u8 = 0x80;
-/// How many words of parameters: 19 and those of a notification or a device's control (MS-CIFS, 2.2.4.62.1).
+/// The most parameter words, and those of a change notification request (MS-CIFS, 2.2.4.62.1).
 const SMB1_WORDS: usize = 32;
 const NOTIFY_WORDS: u8 = 23;
 const NT_TRANSACT: u8 = 0xa0;
@@ -27,7 +27,7 @@ const NT_CANCEL: u8 = 0xa4;
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Smb2 {
-    /// Bytes of a frame that hold further messages (compounded).
+    /// Bytes of the frame that hold further messages (a compound).
     left: [u32; 2],
 }
 
@@ -77,7 +77,7 @@ impl Talk for Smb2 {
             false if command == CHANGE_NOTIFY => Role::Subscribes,
             false => Role::Asks,
         };
-        // The next message of a compound lies within the frame.
+        // The next message of a compound is within the frame.
         let used = if next >= NEEDED as u32 && next < len { next } else { len };
         self.left[side as usize] = len - used;
         let all = u64::from(used) + begin as u64;
@@ -108,7 +108,7 @@ fn smb1(message: &[u8], len: u32, all: u64, out: &mut Out<'_>) -> Step {
         return Step::Need;
     }
     let role = match flags & SMB1_REPLY != 0 {
-        // A break of a lock that nobody asked for.
+        // An unsolicited oplock break.
         true if id == u16::MAX => Role::Pushes,
         true => Role::Answers,
         false if id == u16::MAX => Role::Neither,
@@ -126,21 +126,21 @@ fn is_framed(first: First<'_>) -> bool {
     (32..1 << 23).contains(&len) && len + FRAME_LEN as u32 >= first.len
 }
 
-/// Whether a header of SMB1 has the mark of a reply.
+/// Whether an SMB1 header has the reply bit.
 fn is_smb1(first: First<'_>) -> Option<bool> {
     let header = first.bytes.get(FRAME_LEN..FRAME_LEN + SMB1_LEN)?;
     (header.starts_with(b"\xffSMB")).then_some(header[9] & SMB1_REPLY != 0)
 }
 
-/// Whether an SMB2 header has the mark of a response.
+/// Whether an SMB2 header has the response flag.
 fn is_response(first: First<'_>) -> Option<bool> {
     let header = first.bytes.get(FRAME_LEN..FRAME_LEN + NEEDED)?;
     let sound = header.starts_with(b"\xfeSMB") && u16_le(header, 4) == Some(64);
     sound.then_some(u32_le(header, 16)? & SERVER_TO_REDIR != 0)
 }
 
-/// Any request may be answered for the time being, a READ from a disk as well (MS-SMB2, 3.3.4.4). These are answered when
-/// somebody else does something: gives up a lock, changes a directory.
+/// Any request may get a pending response, even a READ from a disk (MS-SMB2, 3.3.4.4). These ones
+/// are answered when another client acts: releases a lock, changes a directory.
 const fn waits_for_news(command: u16) -> bool {
     matches!(command, LOCK | CHANGE_NOTIFY)
 }

@@ -5,21 +5,21 @@ use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, is_text, u32_at};
 
 /// Length, command, status, sequence number.
 const HEADER_LEN: u32 = 16;
-/// The longest message has 64 KB of payload and less than 1 KB around it.
+/// The longest message has 64 KB of payload and less than 1 KB of other fields.
 const LEN_MAX: u32 = 66_000;
-/// Of a name, with the zero behind it.
+/// Length of a name, with its terminating zero.
 const NAME_LEN_MAX: usize = 16;
 const RESPONSE: u32 = 0x8000_0000;
-/// Nobody answers these.
+/// Messages without a response.
 const ALERT: u32 = 0x102;
 const OUTBIND: u32 = 0x0b;
 
-/// Nothing has to be remembered: each message says what it answers.
+/// No state is needed: each message says which request it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Smpp;
 
 impl Talk for Smpp {
-    // The first byte of a length below 64 KB or a little above.
+    // The first byte of a length of about 64 KB at most.
     const FIRST: FirstBytes = FirstBytes::of(b"\0");
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
@@ -55,12 +55,12 @@ fn read(bytes: &[u8]) -> Option<(u32, Role, &'static str, u32)> {
         _ if command & RESPONSE != 0 => Role::Answers,
         _ => Role::Asks,
     };
-    // A request has no status, and no number is 0.
+    // A request has no status, and sequence numbers are not 0.
     let sound = role == Role::Answers || status == 0;
     (sound && sequence != 0).then_some((len, role, name, sequence))
 }
 
-/// A whole request for a session, with the name of whoever asks.
+/// A whole bind request, with the name of the client.
 fn binds(first: First<'_>) -> bool {
     let name = first.bytes.get(HEADER_LEN as usize..).unwrap_or_default();
     let end = name.iter().position(|byte| *byte == 0).filter(|end| (1..NAME_LEN_MAX).contains(end));

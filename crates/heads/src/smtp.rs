@@ -1,7 +1,8 @@
 //! Which SMTP and FTP replies belong to which commands? (RFC 5321, 4.2; RFC 959, 4.2 and 5.4; RFC 2920 for pipelining)
 //!
-//! Both speak in lines: a word of the client, three digits of the server, whose last line has no hyphen behind them. The
-//! server speaks first. Names are the commands' words alone: what is behind them may be secret.
+//! Both use lines: a command word from the client, three digits from the server, and the last line
+//! of a reply has no hyphen after them. The server speaks first. Names are the command words only:
+//! their arguments may be secret.
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
@@ -13,7 +14,7 @@ const SMTP: [&str; 14] = [
 ];
 /// The service is not available, and closes the connection.
 const CLOSING: u16 = 421;
-/// Those that are not FTP's alone last.
+/// Words that other protocols use too come last.
 const FTP: [&str; 36] = [
     "USER", "PASS", "ACCT", "CWD", "CDUP", "PORT", "PASV", "EPSV", "EPRT", "TYPE", "STRU", "RETR", "STOR",
     "APPE", "REST", "RNFR", "RNTO", "ABOR", "DELE", "RMD", "MKD", "PWD", "NLST", "MLSD", "SYST", "FEAT",
@@ -37,15 +38,15 @@ struct Replies {
     code: Option<u16>,
     /// Lines were missed: this may be the middle of a reply.
     resumed: bool,
-    /// The client's lines are a message, up to one with a dot alone, and whether it has begun.
+    /// The client's lines are a message, up to a line with a single dot; and whether it has begun.
     message: Option<bool>,
-    /// The server wants a secret.
+    /// The server asks for a secret.
     challenged: bool,
     /// How many commands have no reply yet, as far as they were seen.
     commands: u8,
 }
 
-/// The service is ready: the server says so once, unasked (RFC 959, 5.4; RFC 5321, 3.1).
+/// Service ready: sent once, unasked (RFC 959, 5.4; RFC 5321, 3.1).
 const READY: u16 = 220;
 
 impl Talk for Smtp {
@@ -138,7 +139,8 @@ impl Replies {
         let secret = std::mem::take(&mut self.challenged);
         let known = verbs.iter().copied().find(|verb| verb.as_bytes().eq_ignore_ascii_case(word));
         if known.is_none() && !secret && (mails || word_len != line.text.len() || word_len == 0) {
-            // Perhaps a message whose 354 was missed. A word that is no command has its reply as well, where no other lines pass (RFC 959, 4.2).
+            // Possibly a message whose 354 was missed. An unknown command gets a reply too, in a
+            // protocol without other lines (RFC 959, 4.2).
             return Step::Lose;
         }
         let kind = known.filter(|_| !secret).unwrap_or("command");
@@ -160,7 +162,7 @@ impl Replies {
         let code = line.text.get(..3).and_then(number).map(|code| code as u16);
         let goes_on = line.text.get(3) == Some(&b'-');
         let (first, last, code) = match (self.code, code) {
-            // Within a reply a line may be anything; its code and a space end it (RFC 959, 4.2).
+            // Inside a reply a line may be anything; its code and a space end it (RFC 959, 4.2).
             (Some(open), code) => (false, code == Some(open) && !goes_on, open),
             (None, Some(code @ 100..=599)) => (true, !goes_on, code),
             _ => return Step::Wrong,
@@ -174,9 +176,10 @@ impl Replies {
                 self.message = Some(false);
             }
         }
-        // Whoever closes the connection says so, whether it was asked or not (RFC 959, 5.4; RFC 5321, 3.8).
+        // A server that closes the connection says so, with or without a command (RFC 959, 5.4; RFC
+        // 5321, 3.8).
         let closing = code == CLOSING && self.commands == 0;
-        // Whoever has asked before it was greeted has no answer yet.
+        // A client that asked before it was greeted has no answer yet.
         let greets = code == READY && self.commands > 0 && out.at == 0;
         if last && code >= 200 && !greets {
             self.commands = self.commands.saturating_sub(1);
@@ -215,18 +218,18 @@ fn greeting(server: First<'_>, name: &[u8]) -> bool {
     text.windows(name.len()).any(|word| word == name)
 }
 
-/// A word of these and the end of the line, or a space.
+/// One of these words, followed by a space or the end of the line.
 fn is_command(bytes: &[u8], verbs: &[&str]) -> bool {
     let word_len = bytes.iter().position(|byte| !byte.is_ascii_alphabetic()).unwrap_or(0);
     let ends = bytes
         .get(word_len..)
         .is_some_and(|rest| rest.starts_with(b" ") || rest.starts_with(b"\r\n") || rest.starts_with(b"\n"));
-    // Programs of few lines end theirs as files do, which servers take.
+    // Simple programs end lines with a bare line feed, which servers accept.
     let line = bytes.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
     ends && is_text(line) && verbs.iter().any(|verb| verb.as_bytes().eq_ignore_ascii_case(&bytes[..word_len]))
 }
 
-/// Three digits that are a reply, and text.
+/// Three digits that are a reply code, and text.
 fn is_reply(bytes: &[u8]) -> bool {
     if !matches!(bytes, [b'1'..=b'5', b'0'..=b'5', ..]) {
         return false;

@@ -1,30 +1,32 @@
-//! What does a client ask of a proxy of SOCKS 5, and where does what both speak behind it begin? (RFC 1928, RFC 1929)
+//! What does a client ask of a SOCKS 5 proxy, and where does the tunnelled protocol begin? (RFC
+//! 1928, RFC 1929)
 //!
-//! The client offers ways to sign in and the server takes one, the client says who it is where that is asked for, and then where it wants to be connected to: each
-//! is a question, and has an answer. Behind the last one they speak something else.
+//! The client offers authentication methods and the server selects one; the client authenticates if
+//! asked to, and then requests a connection: each is a request with an answer. After the last
+//! answer another protocol follows.
 
 use crate::head::{Head, Role};
 use crate::talk::{CARRY, First, FirstBytes, Out, Side, Step, Talk, Turn};
 
 const VERSION: u8 = 5;
-/// Of the words that a user signs in with (RFC 1929, 2).
+/// Version of username/password authentication (RFC 1929, 2).
 const PASSWORD_VERSION: u8 = 1;
-/// Ways to sign in (RFC 1928, 3): not at all, with a password, and none that was offered.
+/// Authentication methods (RFC 1928, 3): none, password, and no acceptable one.
 const NONE: u8 = 0;
 const PASSWORD: u8 = 2;
 const REFUSED: u8 = 0xff;
-/// Assigned ones, or private ones.
+/// Assigned and private methods.
 const ASSIGNED_MAX: u8 = 9;
 const PRIVATE_MIN: u8 = 0x80;
-/// Of an address that follows: how long it is itself, if it does not say so.
+/// Types of address; a domain name begins with its length.
 const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
-/// Version, command or reply, a reserved byte, the kind of address, and its first byte.
+/// Version, command or reply, a reserved byte, the type of address, and its first byte.
 const ADDRESS_AT: usize = 4;
 const PORT_LEN: u64 = 2;
 
-/// What each side says next.
+/// The next message of each side.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Socks {
     sides: [Place; 2],
@@ -34,10 +36,10 @@ pub(crate) struct Socks {
 enum Place {
     #[default]
     Methods,
-    /// The client need not sign in; the server's answer to that.
+    /// The client need not authenticate; the server's answer to it.
     SignsIn,
     Connects,
-    /// Some of it was missed, or comes before it can.
+    /// Some messages were missed, or came too early.
     Unknown,
 }
 
@@ -100,7 +102,7 @@ impl Socks {
                 (Place::Connects, "sign-in", 3 + user as u64 + u64::from(password))
             }
             (Place::SignsIn | Place::Connects, VERSION) => (Place::Unknown, "connect", with_address(bytes)?),
-            // Some do not wait until they are connected.
+            // Some clients do not wait until they are connected.
             _ => return Err(Step::Lose),
         };
         self.sides[Side::Client as usize] = next;
@@ -124,7 +126,7 @@ impl Socks {
     }
 }
 
-/// How long a message is that ends with an address and a port.
+/// The length of a message that ends with an address and a port.
 fn with_address(bytes: &[u8]) -> Result<u64, Step> {
     let &[_, _, reserved, kind, first, ..] = bytes else { return Err(Step::Need) };
     let address = match kind {

@@ -1,19 +1,20 @@
-//! Where does an SSH connection stop being readable? (RFC 4253, 4.2, 6 and 7)
+//! Up to where is an SSH connection readable? (RFC 4253, 4.2, 6 and 7)
 //!
-//! Versions and the key exchange are in clear; behind NEWKEYS even the lengths are encrypted.
+//! Versions and the key exchange are in clear; after NEWKEYS even the lengths are encrypted.
 
 use crate::head::{Head, Role};
 use crate::talk::{FOR_EVER, First, FirstBytes, Out, Side, Step, Talk, line, rest_of_line, u32_at};
 
 const NEWKEYS: u8 = 21;
-/// RFC 4253, 6.1 wants 35,000 to be taken at least; OpenSSH takes 256 KB.
+/// RFC 4253, 6.1 requires support for 35,000; OpenSSH accepts 256 KB.
 const PACKET_LEN_MAX: u32 = 1 << 18;
 
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Ssh {
     sides: [Place; 2],
-    /// Who has asked in the key exchange: versions are alike, and either side may say its own first.
+    /// Which sides have asked in the key exchange: version lines are alike, and either side may
+    /// send its own first.
     asked: [bool; 2],
 }
 
@@ -22,7 +23,7 @@ enum Place {
     #[default]
     Version,
     InLine {
-        /// It is the version, and not a line in front of that.
+        /// It is the version, and not a line before it.
         is_version: bool,
     },
     Packets,
@@ -82,13 +83,15 @@ impl Talk for Ssh {
                 if message == NEWKEYS {
                     *place = Place::Encrypted;
                 }
-                // Of all methods in clear the client has the even numbers, and the server the odd ones (RFC 4253, 8; RFC 4419, 5; RFC 5656, 7.1).
+                // Among the methods in clear, the client's have even numbers and the server's odd
+                // ones (RFC 4253, 8; RFC 4419, 5; RFC 5656, 7.1).
                 let asks = message.is_multiple_of(2);
                 self.asked[side as usize] |= kind == "key exchange" && asks;
                 let role = match kind {
                     "key exchange" if asks => Role::Asks,
                     "key exchange" => Role::Answers,
-                    // Its first question in cipher goes on behind that, and an old one is held until it is acknowledged (RFC 4253, 7.3).
+                    // Its first encrypted request follows this; an old client's is held until this
+                    // is acknowledged (RFC 4253, 7.3).
                     "NEWKEYS" if self.asked[side as usize] => Role::Unknown,
                     _ => Role::Neither,
                 };

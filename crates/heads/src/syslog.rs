@@ -1,5 +1,5 @@
-//! Where does each line of a log begin that is sent on as it is written? (RFC 6587, 3.4; RFC 5424, 6.2.1) Nobody answers, and nobody
-//! waits for the next one.
+//! Where does each line of a forwarded log begin? (RFC 6587, 3.4; RFC 5424, 6.2.1) There are no
+//! answers, and no receiver waits for the next line.
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, is_text, line, number, rest_of_line};
@@ -7,9 +7,9 @@ use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, is_text, line, numbe
 /// Facility and severity in one number.
 const PRIORITY_MAX: u64 = 191;
 const LENGTH_DIGITS_MAX: usize = 7;
-/// So many digits, a space, and a priority in its brackets.
+/// This many digits, a space, and a priority in angle brackets.
 const BEGIN_LEN: usize = 13;
-/// With its length in front a message may have any; receivers take 2 KB to 64 KB.
+/// A message with its length before it may have any length; receivers accept 2 KB to 64 KB.
 const LEN_MAX: u64 = 1 << 20;
 
 /// What the client has said so far.
@@ -39,7 +39,7 @@ impl Talk for Syslog {
             return step;
         }
         let Some((counted, digits)) = begin(bytes) else {
-            // A line break within a message, as a stack trace has them.
+            // A line break inside a message, as in stack traces.
             return if bytes.len() < BEGIN_LEN { Step::Need } else { Step::Lose };
         };
         if let Some(len) = counted {
@@ -63,7 +63,7 @@ impl Talk for Syslog {
     }
 }
 
-/// `<13>`, or `72 <13>`: the length that is in front, and its digits.
+/// `<13>`, or `72 <13>`: the length before it, and the number of its digits.
 fn begin(bytes: &[u8]) -> Option<(Option<u64>, u64)> {
     let digits = bytes.iter().position(|byte| !byte.is_ascii_digit())?;
     if digits > LENGTH_DIGITS_MAX || bytes[0] == b'0' {

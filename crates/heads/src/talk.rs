@@ -1,19 +1,20 @@
-//! What does each protocol have to say? One interface, and what helps to read heads.
+//! What must each protocol's parser provide? One interface, and helpers to read heads.
 
 use std::fmt::Debug;
 
 use crate::head::{Head, Span};
 use crate::protocol::Protocol;
 
-/// Bytes of a head that can be kept until the next segment brings the rest. No protocol here needs more to say what it says.
+/// Bytes of a head that can be kept until the next segment brings the rest. No protocol needs more
+/// of a head.
 pub(crate) const CARRY: usize = 40;
 
-/// The beginning of what one side says.
+/// The beginning of one side's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct First<'a> {
-    /// As much of it as was captured, or as is at hand.
+    /// The captured part.
     pub bytes: &'a [u8],
-    /// Length of the segment that has it.
+    /// Length of the segment that contains it.
     pub len: u32,
 }
 
@@ -23,13 +24,13 @@ impl<'a> First<'a> {
         Self { bytes, len: bytes.len() as u32 }
     }
 
-    /// Nothing has been heard.
+    /// Nothing has been received.
     pub(crate) const fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 }
 
-/// Bytes that may come first.
+/// A set of possible first bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstBytes([bool; 256]);
 
@@ -37,7 +38,7 @@ impl FirstBytes {
     pub(crate) const NONE: Self = Self([false; 256]);
     pub(crate) const ANY: Self = Self([true; 256]);
 
-    /// These.
+    /// Exactly these.
     pub(crate) const fn of(bytes: &[u8]) -> Self {
         let (mut first, mut i) = (Self::NONE, 0);
         while i < bytes.len() {
@@ -47,7 +48,7 @@ impl FirstBytes {
         first
     }
 
-    /// And all from one to another.
+    /// Also the range from one to another.
     pub(crate) const fn and_range(mut self, from: u8, to: u8) -> Self {
         let mut byte = from as usize;
         while byte <= to as usize {
@@ -62,7 +63,7 @@ impl FirstBytes {
     }
 }
 
-/// The side that asks as a rule, and the other.
+/// The side that usually asks, and the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Client,
@@ -75,71 +76,75 @@ impl Side {
     }
 }
 
-/// What one step through the stream has found.
+/// The result of one step through the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The head goes on behind these bytes.
+    /// The head continues after these bytes.
     Need,
-    /// Read; the next head, or the next line of this one, begins so many bytes (one at least) behind the beginning of these.
+    /// Read; the next head, or the next line of this one, begins this many bytes (at least one)
+    /// after the beginning of these.
     Skip(u64),
     /// Both sides speak another protocol from here on, and this is its beginning.
     Other(Protocol),
-    /// Where the next message begins cannot be told.
+    /// Where the next message begins is unknown.
     Lose,
-    /// This is not the protocol that it was taken for.
+    /// This is not the detected protocol.
     Wrong,
 }
 
-/// Behind this, no length is known: the rest of the stream is one message.
+/// No length is known: the rest of the stream is one message.
 pub(crate) const FOR_EVER: Step = Step::Skip(u64::MAX);
 
-/// What both sides speak from here on.
+/// The protocol of both sides from here on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     Into(Protocol),
-    /// Something else, which their bytes must tell.
+    /// Another protocol, to be detected from their bytes.
     Anew,
 }
 
-/// A protocol as spoken by two sides: what has to be remembered between heads.
+/// A protocol as spoken by two sides: the state kept between heads.
 pub(crate) trait Talk: Copy + Default + PartialEq + Debug {
-    /// With one of these one side begins at least, or it does not fit.
+    /// At least one side begins with one of these, or the protocol does not fit.
     const FIRST: FirstBytes;
 
-    /// Whether this is what they speak, beyond doubt. Either side may not have spoken yet.
+    /// Whether these are beyond doubt the beginnings of this protocol. Either side may not have
+    /// spoken yet.
     fn fits(client: First<'_>, server: First<'_>) -> bool;
 
-    /// Reads what is at the beginning of `bytes`, which go on from where the last step ended. What it finds must not depend on
-    /// where `bytes` end: it asks for more, of at most [`CARRY`], or it decides.
+    /// Reads the beginning of `bytes`, which continue where the last step ended. The result must
+    /// not depend on where `bytes` end: either it asks for more, up to [`CARRY`], or it decides.
     fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step;
 
-    /// Whether a message of this side begins here, beyond doubt. `is_turn`: the other side has spoken since this one did.
+    /// Whether beyond doubt a message of this side begins here. `is_turn`: the other side has
+    /// spoken since this one did.
     fn begins(&self, side: Side, first: First<'_>, is_turn: bool) -> bool;
 
-    /// Bytes of this side are missing, and a message of it begins.
+    /// Bytes of this side are missing, and a new message of it begins.
     fn lose(&mut self, side: Side);
 
-    /// The rest of a segment was not captured. What is to be said of it, by a protocol whose heads are found again and say by
-    /// themselves what they belong to.
+    /// The rest of a segment was not captured. Returns the head to report for it, in a protocol
+    /// whose heads can be found again and identify their message.
     fn cut(&self, _: Side) -> Option<Head> {
         None
     }
 
-    /// Both sides speak something else behind the segment of which the rest was not captured.
+    /// Both sides switch to another protocol after this segment, the rest of which was not
+    /// captured.
     fn turns(&self, _: Side) -> Option<Turn> {
         None
     }
 }
 
-/// Where heads go.
+/// The receiver of heads.
 pub(crate) struct Out<'a> {
     pub(crate) from: usize,
-    /// Where the step's bytes begin in the stream.
+    /// Offset of the step's bytes in the stream.
     pub(crate) at: u64,
-    /// And in the slice at hand.
+    /// And in the current slice.
     pub(crate) base: usize,
     pub(crate) captured: &'a [u8],
-    /// What is at hand instead, of a head that began in another segment.
+    /// For a head that began in another segment: the bytes kept instead of the slice.
     pub(crate) carried: Option<[u8; CARRY]>,
     /// The other side has spoken since this one did.
     pub(crate) is_turn: bool,
@@ -148,12 +153,12 @@ pub(crate) struct Out<'a> {
 }
 
 impl Out<'_> {
-    /// Tells a head that begins where the step's bytes do, unless `at` says how much further on.
+    /// Reports a head that begins with the step's bytes, or `at` bytes later.
     pub(crate) fn put(&mut self, head: Head) {
         self.put_at(self.at + head.at, head);
     }
 
-    /// Tells a head that begins here in the stream.
+    /// Reports a head that begins at this offset of the stream.
     pub(crate) fn put_at(&mut self, at: u64, head: Head) {
         let of = self.carried.as_ref().map_or(self.captured, |carried| carried.as_slice());
         (self.on_head)(Head { from: self.from, at, ..head }, of);
@@ -168,15 +173,15 @@ impl Out<'_> {
 /// A line, or as much of it as matters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
-    /// Without what ends it.
+    /// Without its line break.
     pub(crate) text: &'a [u8],
-    /// Its bytes with what ends it, or those that were looked at.
+    /// Its length including the line break, or the number of bytes examined.
     pub(crate) len: u64,
-    /// It goes on behind them.
+    /// It continues after them.
     pub(crate) is_cut: bool,
 }
 
-/// The line at the beginning. Of a long one the first 40 bytes count, wherever a segment ends.
+/// The line at the beginning. Of a long line the first 40 bytes count, wherever a segment ends.
 pub(crate) fn line(bytes: &[u8]) -> Option<Line<'_>> {
     let window = &bytes[..bytes.len().min(CARRY)];
     if let Some(end) = window.iter().position(|byte| *byte == b'\n') {
@@ -186,7 +191,7 @@ pub(crate) fn line(bytes: &[u8]) -> Option<Line<'_>> {
     (window.len() == CARRY).then_some(Line { text: window, len: CARRY as u64, is_cut: true })
 }
 
-/// The rest of a line that is longer. Whether it ends in these bytes.
+/// The rest of a longer line; and whether it ends in these bytes.
 pub(crate) fn rest_of_line(bytes: &[u8]) -> (Step, bool) {
     let end = bytes.iter().position(|byte| *byte == b'\n');
     (Step::Skip(end.map_or(bytes.len(), |end| end + 1) as u64), end.is_some())
@@ -219,7 +224,7 @@ pub(crate) fn u32_le(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Letters, digits, signs and spaces.
+/// Printable ASCII: letters, digits, signs and spaces.
 pub(crate) fn is_text(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| (b' '..=b'~').contains(byte))
 }

@@ -6,7 +6,7 @@ use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at};
 
 /// Type, status, length, process, packet, window.
 const HEADER_LEN: u16 = 8;
-/// 512 to 32,767 may be agreed on.
+/// 512 to 32,767 may be negotiated.
 const LEN_MAX: u16 = 32_767;
 const ENDS: u8 = 1;
 const BATCH: u8 = 1;
@@ -16,7 +16,7 @@ const ATTENTION: u8 = 6;
 const TRANSACTION: u8 = 14;
 const LOGIN: u8 = 16;
 const PRELOGIN: u8 = 18;
-/// A login that is encrypted comes as a record of TLS, what follows it may be plain again.
+/// An encrypted login comes in TLS records; messages after it may be unencrypted again.
 const TLS_RECORD: u8 = 0x17;
 const TLS_ALERT: u8 = 0x15;
 const RECORD_HEADER_LEN: u64 = 5;
@@ -26,7 +26,7 @@ const RECORD_HEADER_LEN: u64 = 5;
 pub(crate) struct Tds {
     /// A message has more packets to come.
     open: [bool; 2],
-    /// Whose encrypted records came last.
+    /// The side whose encrypted records came last.
     encrypted: Option<Side>,
 }
 
@@ -38,7 +38,7 @@ impl Talk for Tds {
             matches!(first.bytes.first(), Some(&(BATCH | RPC | TRANSACTION | LOGIN | PRELOGIN)))
                 && is_packet(first)
         };
-        // The first option is the version's, with six bytes.
+        // The first option is the version, with six bytes.
         let begins = client.bytes.starts_with(&[PRELOGIN, ENDS])
             && client.bytes.get(8) == Some(&0)
             && client.bytes.get(11..13) == Some(&[0, 6]);
@@ -51,7 +51,7 @@ impl Talk for Tds {
             let Some(len) = u16_at(bytes, 3) else { return Step::Need };
             let role = if side.is_client() { Role::Asks } else { Role::Answers };
             let all = RECORD_HEADER_LEN + u64::from(len);
-            // One message may be many records, and where it ends they do not say.
+            // One message may be several records, and they do not show where it ends.
             if self.encrypted.replace(side) != Some(side) {
                 out.put(Head { first: true, ..Head::piece(role, "encrypted") });
             }
@@ -80,7 +80,7 @@ impl Talk for Tds {
     }
 }
 
-/// A whole packet that ends its message, or one that fills the segment and more.
+/// A whole packet that ends its message, or one that fills at least the segment.
 fn is_packet(first: First<'_>) -> bool {
     let (Some(&status), Some(len), Some(0)) =
         (first.bytes.get(1), u16_at(first.bytes, 2), first.bytes.get(7))
@@ -100,7 +100,7 @@ const fn named(side: Side, kind: u8) -> Option<(Role, &'static str)> {
         (Side::Client, TRANSACTION) => (Role::Asks, "transaction"),
         (Side::Client, 7) => (Role::Asks, "bulk load"),
         (Side::Client, 2 | LOGIN | 17) => (Role::Asks, "login"),
-        // The answer of what it ends says that it has ended.
+        // The answer to the cancelled request confirms it.
         (Side::Client, ATTENTION) => (Role::Neither, "attention"),
         (Side::Client, PRELOGIN) => (Role::Asks, "prelogin"),
         (Side::Server, PRELOGIN) => (Role::Answers, "prelogin"),

@@ -11,20 +11,20 @@ const COMPACT: u8 = 0x82;
 /// What both sides have said so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Thrift {
-    /// Call whose sequence identifier, behind its name, is the next to be read.
+    /// A call whose name has been read, but not the sequence identifier after it.
     named: [Option<Named>; 2],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Named {
     kind: u8,
-    /// Bytes of the frame in front of the identifier, and from there on.
+    /// Bytes of the frame before the identifier, and from there on.
     before: u32,
     left: u32,
 }
 
 impl Talk for Thrift {
-    // Of a length.
+    // The first byte of a length.
     const FIRST: FirstBytes = FirstBytes::NONE.and_range(0, (FRAME_LEN_MAX >> 24) as u8);
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
@@ -99,7 +99,7 @@ const fn head(kind: u8, len: u64) -> Head {
     }
 }
 
-/// The type of a message with a name, in a frame that the segment bears out.
+/// The type of a named message, in a frame that agrees with the segment.
 fn message(first: First<'_>) -> Option<u8> {
     let (size, word) = (u32_at(first.bytes, 0)?, u32_at(first.bytes, 4)?);
     let fits = (8..=FRAME_LEN_MAX).contains(&size) && u64::from(size) + 4 >= u64::from(first.len);

@@ -1,7 +1,8 @@
-//! Where does each TLS record end, and what does the handshake say in clear? (RFC 8446, 5.1; RFC 5246, 6.2)
+//! Where does each TLS record end, and what does the handshake show in clear? (RFC 8446, 5.1; RFC
+//! 5246, 6.2)
 //!
-//! Five bytes in front of each record, which `tls-parser` gives only of whole records. What is encrypted has a length and
-//! nothing else.
+//! Only the five bytes before each record are needed, for which `tls-parser` requires whole
+//! records. An encrypted record shows nothing but its length.
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at};
@@ -9,7 +10,7 @@ use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at};
 const HEAD_LEN: usize = 5;
 /// Level of an alert.
 const FATAL: u8 = 2;
-/// 2^14 bytes and what encryption adds (RFC 5246, 6.2.3).
+/// 2^14 bytes plus the expansion by encryption (RFC 5246, 6.2.3).
 const RECORD_LEN_MAX: u16 = (1 << 14) + 2048;
 
 const CHANGE_CIPHER_SPEC: u8 = 20;
@@ -18,7 +19,7 @@ const HANDSHAKE: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
 const HEARTBEAT: u8 = 24;
 
-/// Of a record and of the message that begins it.
+/// Length of a record's header and of the header of the message that begins it.
 const HELLO_HEAD_LEN: usize = HEAD_LEN + 4;
 
 const CLIENT_HELLO: u8 = 1;
@@ -35,9 +36,9 @@ pub(crate) struct Tls {
 struct Flight {
     /// What follows is encrypted.
     encrypts: bool,
-    /// Records of it were missed: whether it is over is not known.
+    /// Records of it were missed: whether it has ended is unknown.
     is_lost: bool,
-    /// Bytes of a handshake message that goes on in the next record.
+    /// Bytes of a handshake message that continues in the next record.
     left: u32,
 }
 
@@ -74,7 +75,8 @@ impl Talk for Tls {
             if bytes.len() < HELLO_HEAD_LEN {
                 return Step::Need;
             }
-            // Behind a proxy's consent, say, it begins in the middle of the stream, and nothing of it was missed.
+            // After a proxy's consent, for example, it begins in the middle of the stream, and
+            // nothing of it was missed.
             if is_hello(bytes, if side.is_client() { CLIENT_HELLO } else { SERVER_HELLO }) {
                 *flight = Flight::default();
             }
@@ -100,12 +102,13 @@ impl Talk for Tls {
                 Head { first, ..Head::piece(role, name_of(begin)) }
             }
             CHANGE_CIPHER_SPEC => {
-                // TLS 1.3 sends one that means nothing (RFC 8446, D.4), and no handshake in clear behind it but a second
-                // ClientHello.
+                // TLS 1.3 sends a meaningless one (RFC 8446, D.4), and no handshake message in
+                // clear after it except a second ClientHello.
                 flight.encrypts = true;
                 Head::piece(role, "ChangeCipherSpec")
             }
-            // The first word of a server that takes no session from this client answers its hello (RFC 8446, 6.2).
+            // The first message of a server that refuses the client's session answers its hello
+            // (RFC 8446, 6.2).
             ALERT if record_len == 2 && !side.is_client() && out.at == 0 => {
                 let Some(&level) = bytes.get(HEAD_LEN) else { return Step::Need };
                 let refuses = level == FATAL;
@@ -123,8 +126,8 @@ impl Talk for Tls {
     }
 
     fn begins(&self, _: Side, first: First<'_>, _: bool) -> bool {
-        // A record that ends with the segment or goes on in the next one; five bytes of ciphertext look like this once
-        // in 10^8.
+        // A record that ends with the segment or continues in the next one; five bytes of
+        // ciphertext look like this once in 10^8.
         is_record(first.bytes) && first.bytes[2] == 3
     }
 
@@ -133,7 +136,7 @@ impl Talk for Tls {
     }
 }
 
-/// Whether a hello begins its record and its own length agrees with that (RFC 8446, 4).
+/// Whether the record begins with a hello whose own length agrees with the record's (RFC 8446, 4).
 fn is_hello(bytes: &[u8], kind: u8) -> bool {
     let Some(&[HANDSHAKE, 3, 0..=4, _, _, begin, a, b, c]) = bytes.first_chunk::<HELLO_HEAD_LEN>() else {
         return false;

@@ -1,7 +1,8 @@
 //! Where does each WebSocket frame end? (RFC 6455, 5.2)
 //!
-//! Spoken behind an HTTP/1 upgrade. Where a capture begins later, it takes a segment of each side to recognise it: whole frames of
-//! known kinds, masked by one side and not by the other. The protocol knows no questions; a ping's pong is nobody's wait.
+//! Used after an HTTP/1 upgrade. If the capture begins later, a segment of each side is needed to
+//! recognise it: whole frames of known kinds, masked by one side and not by the other. The protocol
+//! has no requests, and nothing waits for a pong.
 
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u16_at};
@@ -11,10 +12,10 @@ const MASKED: u8 = 0x80;
 
 /// Kinds of whole frames (text, binary, ping, pong), the first two also deflated (RFC 7692, 6).
 const WHOLE: [u8; 6] = [0x81, 0x82, 0x89, 0x8a, 0xc1, 0xc2];
-/// Control frames have no more (RFC 6455, 5.5).
+/// Maximum payload of control frames (RFC 6455, 5.5).
 const CONTROL_MAX: u64 = 125;
 
-/// Length of the frame that begins with these bytes, its head included, as far as they say.
+/// Length of the frame that begins with these bytes, including its header, if known yet.
 fn frame_len(bytes: &[u8], side: Side) -> Option<u64> {
     let (head_len, len) = match *bytes.get(1)? & !MASKED {
         126 => (4, u64::from(u16_at(bytes, 2)?)),
@@ -24,7 +25,7 @@ fn frame_len(bytes: &[u8], side: Side) -> Option<u64> {
     Some(len.saturating_add(head_len + 4 * u64::from(side.is_client())))
 }
 
-/// Whether a segment is one frame, no more and no less.
+/// Whether a segment is exactly one frame.
 fn is_frame(first: First<'_>, side: Side) -> bool {
     let [begin, mask, ..] = *first.bytes else { return false };
     let control = begin & 0x8 != 0;
@@ -35,7 +36,7 @@ fn is_frame(first: First<'_>, side: Side) -> bool {
         && (!control || len.is_some_and(|len| len <= CONTROL_MAX + 6))
 }
 
-/// Nothing has to be remembered.
+/// No state is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct WebSocket;
 

@@ -1,17 +1,17 @@
-//! What do the words of a line say, however long the line is?
+//! What are the words of a line, however long the line is?
 //!
-//! Some protocols put the length of what follows at the end of a line that is longer than what is kept of a head. So its
-//! words are worked out as they pass.
+//! Some protocols put the length of what follows at the end of a line that is longer than what is
+//! kept of a head. So the words are processed as they pass.
 
-/// Numbers are kept of so many words.
+/// The number of words whose numeric values are kept.
 const NUMBERS: usize = 6;
-/// Hashes are kept of so many words behind the first.
+/// The number of words after the first whose hashes are kept.
 const HASHES: usize = 3;
-/// What the subjects for answers begin with (NATS).
+/// Prefix of the subjects for answers (NATS).
 const INBOX: &[u8] = b"_INBOX.";
-/// What is no number.
+/// Marks a word that is not a number.
 const NONE: u32 = u32::MAX;
-/// Longer lines are none (NATS takes 4 KB, memcached 2 KB and keys of 250 bytes).
+/// Longer lines are not valid (NATS accepts 4 KB, memcached 2 KB and keys of 250 bytes).
 const LINE_LEN_MAX: u32 = 1 << 16;
 
 /// FNV-1a.
@@ -21,12 +21,12 @@ fn mix(hash: u32, byte: u8) -> u32 {
     (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
 }
 
-/// What a word is mixed to.
+/// The hash of a word.
 pub(crate) fn word_hash(word: &[u8]) -> u32 {
     word.iter().fold(HASH_BASIS, |hash, byte| mix(hash, *byte))
 }
 
-/// A line as far as it has passed.
+/// A line, as far as it has been read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Words {
     /// Bytes of the line, its end included.
@@ -34,14 +34,14 @@ pub(crate) struct Words {
     /// Words so far.
     pub(crate) count: u8,
     in_word: bool,
-    /// The beginning of the first word, in upper case or lower as it came.
+    /// The beginning of the first word, unchanged in case.
     op: [u8; 12],
     op_len: u8,
     numbers: [u32; NUMBERS],
     hashes: [u32; HASHES],
-    /// Letters of the second word that are those of an inbox.
+    /// Letters of the second word that match an inbox.
     inbox: u8,
-    /// The last bytes of the line, the very last lowest.
+    /// The last bytes of the line, the very last in the lowest byte.
     last: u64,
 }
 
@@ -52,12 +52,12 @@ impl Default for Words {
     }
 }
 
-/// Where a line stands when these bytes have passed.
+/// The state of a line after these bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Passed {
-    /// It goes on.
+    /// It continues.
     All,
-    /// It ended after so many bytes.
+    /// It ended after this many bytes.
     Line(usize, Words),
     /// It is too long.
     TooLong,
@@ -110,17 +110,17 @@ impl Words {
         }
     }
 
-    /// The first word, if it is not longer than any that is known.
+    /// The first word, if it is not longer than any known one.
     pub(crate) fn op(&self) -> &[u8] {
         self.op.get(..usize::from(self.op_len)).unwrap_or_default()
     }
 
-    /// The number that a word is, counted from 0.
+    /// The numeric value of a word; words are counted from 0.
     pub(crate) fn number(&self, word: u8) -> Option<u32> {
         self.numbers.get(usize::from(word)).copied().filter(|number| *number != NONE)
     }
 
-    /// What the second, third or fourth word is mixed to.
+    /// The hash of the second, third or fourth word.
     pub(crate) fn hash(&self, word: u8) -> Option<u32> {
         let at = usize::from(word).checked_sub(1)?;
         self.hashes.get(at).copied().filter(|_| word < self.count)
@@ -131,7 +131,7 @@ impl Words {
         self.op_len > 0 && self.op[0] == byte
     }
 
-    /// What one of the first four words is mixed to.
+    /// The hash of one of the first four words.
     pub(crate) fn word(&self, word: usize) -> Option<u32> {
         if word > 0 {
             return self.hash(word as u8);

@@ -4,29 +4,30 @@
 use crate::head::{Head, Role};
 use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, u32_at};
 
-/// jute.maxbuffer is 1 MB unless somebody sets it.
+/// jute.maxbuffer is 1 MB by default.
 const MESSAGE_LEN_MAX: u32 = 64 << 20;
-/// A session's request and its answer, behind the length; a later version says besides whether it may only read.
+/// Lengths of a session's request and its answer; a later version adds a read-only flag.
 const CONNECT: [u32; 2] = [44, 45];
 const CONNECTED: [u32; 2] = [36, 37];
-/// Where the length of a session's password is, and that.
+/// Offset of the length of a session's password, in both.
 const PASSWORD: [usize; 2] = [28, 20];
 const PASSWORD_LEN: u32 = 16;
-/// Numbers that are no request's: an event, a ping and its answer, what a client says who it is, its watches once more.
+/// Reserved identifiers: an event, a ping and its answer, authentication, resent watches.
 const EVENT: u32 = (-1_i32).cast_unsigned();
 const PING: u32 = (-2_i32).cast_unsigned();
-/// A number and a kind, or a number, what the server knows and an error.
+/// Minimum lengths: an identifier and an operation; an identifier, a transaction identifier and an
+/// error.
 const REQUEST_LEN: u32 = 8;
 const REPLY_LEN: u32 = 16;
 
-/// What both sides have said so far: whether each has begun its session.
+/// State: whether each side has begun its session.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ZooKeeper {
     begun: [bool; 2],
 }
 
 impl Talk for ZooKeeper {
-    // A length, and nothing of a session is longer.
+    // The first byte of a length; session messages are short.
     const FIRST: FirstBytes = FirstBytes::of(&[0]);
 
     fn fits(client: First<'_>, server: First<'_>) -> bool {
@@ -72,7 +73,7 @@ impl Talk for ZooKeeper {
     fn lose(&mut self, _: Side) {}
 }
 
-/// A session's first message, which is all of its segment.
+/// A session's first message, which fills its segment.
 fn is_connect(first: First<'_>, sizes: [u32; 2], password_at: usize) -> bool {
     let size = u32_at(first.bytes, 0);
     size.is_some_and(|size| sizes.contains(&size) && size + 4 == first.len)

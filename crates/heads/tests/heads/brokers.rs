@@ -41,8 +41,9 @@ fn mqtt() {
     );
 }
 
-/// In the middle of a connection a published message and what acknowledges it tell the protocol, and not which side is the client: an
-/// acknowledgement asks for nothing, and what is published next does not answer it.
+/// In the middle of a connection, a published message and its acknowledgement identify the
+/// protocol, but not which side is the client: an acknowledgement asks for nothing, and the next
+/// message published does not answer it.
 #[test]
 fn mqtt_from_the_middle() {
     tells(
@@ -62,7 +63,7 @@ fn mqtt_from_the_middle() {
     );
 }
 
-/// A server of NATS says in clear who it is and that it speaks TLS, which begins behind that.
+/// A NATS server sends its INFO in clear and announces TLS, which begins after it.
 #[test]
 fn nats_behind_tls() {
     let hello = r"\x16\x03\x01\x00-\x01\x00\x00)\x03\x03".to_owned() + &r"\x00".repeat(39);
@@ -190,7 +191,8 @@ fn amqp() {
     );
 }
 
-/// In the middle of a connection methods and their frames tell it, and not which side is the client.
+/// In the middle of a connection, methods and their frames identify the protocol, but not which
+/// side is the client.
 #[test]
 fn amqp_without_its_beginning() {
     let log = AMQP.lines().skip(11).collect::<Vec<_>>().join("\n");
@@ -200,8 +202,9 @@ fn amqp_without_its_beginning() {
     assert_eq!(told.first().map(|head| head.kind), Some("basic.publish"));
 }
 
-/// Messages that are confirmed, one of them alone and two without waiting; two calls, and what is delivered without one. It is none of the
-/// logs that may only fall silent where something is missing: who waits is told before, and a message of which that is not known is news.
+/// Confirmed messages, one of them alone and two without waiting; two calls, and a delivery without
+/// one. This log is not among those that may only fall silent if something is missing: a wait is
+/// reported before that is known, and a message whose role is unknown counts as a push.
 const AMQP_AWAITED: &str = r"
     > AMQP\x00\x00\x09\x01
     < \x01\x00\x00\x00\x00\x00\x1c\x00\n\x00\n\x00\x09\x00\x00\x00\x00\x00\x00\x00\x05PLAIN\x00\x00\x00\x05en_US\xce

@@ -125,7 +125,7 @@ fn smb2() {
     tells(SMB2, SMB2_TELLS);
 }
 
-/// MS-SMB2, 3.3.4.4: whatever takes longer may be answered for the time being, and is waited for all the same.
+/// MS-SMB2, 3.3.4.4: a request that takes longer may get a pending answer, and is waited for all the same.
 #[test]
 fn smb2_read_that_takes_longer() {
     let log = SMB2.replace(r"\x03\x01\x00\x00\x0f\x00", r"\x03\x01\x00\x00\x08\x00");
@@ -212,7 +212,7 @@ fn bolt() {
     );
 }
 
-/// MS-CIFS: a notification that is asked for and comes behind two other answers.
+/// MS-CIFS: a requested notification that comes after two other answers.
 const SMB1: &str = r"
     > \x00\x00\x00/\xffSMBr\x00\x00\x00\x00\x18\x07\xc8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x08\xe8\x03\x01\x08\x00\x00\x00\x0c\x00\x02NT\x20LM\x200.12\x00
     < \x00\x00\x00E\xffSMBr\x00\x00\x00\x00\x98\x07\xc8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x08\xe8\x03\x01\x08\x00\x00\x11\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00
@@ -242,8 +242,8 @@ fn smb1() {
     );
 }
 
-/// A connection is set up and read from; each answer is acknowledged by an empty packet of ISO transport; the controller tells an alarm
-/// that nobody asked for, and refuses a job.
+/// A connection is set up and read from; each answer is acknowledged by an empty packet of ISO transport; the
+/// controller reports an alarm unasked, and refuses a job.
 const S7: &str = r"
     > \x03\x00\x00\x19\x02\xf0\x802\x01\x00\x00\x00\x01\x00\x08\x00\x00\xf0\x00\x00\x01\x00\x03\x00\xf0
     < \x03\x00\x00\x1b\x02\xf0\x802\x03\x00\x00\x00\x01\x00\x08\x00\x00\x00\x00\xf0\x00\x00\x01\x00\x02\x00\xf0
@@ -273,8 +273,8 @@ fn s7() {
     );
 }
 
-/// A newer controller: a session is opened, and what the controller tells by its own clock is acknowledged by empty packets; a question in two
-/// pieces, a message with a digest, and a keep-alive.
+/// A newer controller: a session is opened, and the controller's cyclic reports are acknowledged by empty
+/// packets; a request in two pieces, a message with a digest, and a keep-alive.
 const S7_PLUS: &str = r"
     > \x03\x00\x00\x1d\x02\xf0\x80r\x01\x00\x0e1\x00\x00\x04\xca\x00\x00\x00\x01\x00\x00\x01\x206r\x01\x00\x00
     < \x03\x00\x00\x1b\x02\xf0\x80r\x01\x00\x0c2\x00\x00\x04\xca\x00\x00\x00\x016\x11\x02r\x01\x00\x00
@@ -308,8 +308,8 @@ fn s7_plus() {
     );
 }
 
-/// A control centre starts a station's reports and asks for all values; the station confirms, tells them, says that it is done, and reports a change,
-/// which the centre counts; it tests the connection.
+/// A control centre starts a station's reports and asks for all values; the station confirms, reports them,
+/// says that it is done, and reports a change, which the centre acknowledges; it tests the connection.
 const IEC104: &str = r"
     > h\x04\x07\x00\x00\x00
     < h\x04\x0b\x00\x00\x00
@@ -382,7 +382,8 @@ fn iscsi() {
     );
 }
 
-/// RFC 7143, 11.3 to 11.8: a write whose data the target asks for, in two parts, and a read whose data come in two before its status.
+/// RFC 7143, 11.3 to 11.8: a write whose data the target asks for, in two parts, and a read whose data come
+/// in two parts before its status.
 const ISCSI_WRITE: &str = r"
     > C\x87\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00InitiatorName=a\x00
     < #\x87\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00
@@ -432,7 +433,8 @@ fn nfs() {
     );
 }
 
-/// A driver asks what there is, begins its session, and has two queries under way, of which the later is answered first; an event comes by itself.
+/// A driver asks for options, begins its session, and has two queries under way, the later of which is
+/// answered first; an event comes unasked.
 const CQL: &str = r"
     > \x04\x00\x00\x00\x05\x00\x00\x00\x00
     < \x84\x00\x00\x00\x06\x00\x00\x00\x02\x00\x00

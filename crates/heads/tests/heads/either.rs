@@ -1,4 +1,4 @@
-//! Which numbered calls belong together where either side may ask, or leaves a question open?
+//! Which numbered calls belong together if either side may ask, or leaves a request open?
 
 use tcpwhy_heads::Protocol;
 
@@ -41,7 +41,7 @@ fn diameter() {
     );
 }
 
-/// SMPP v3.4, 3.2 and 4: the centre delivers by itself.
+/// SMPP v3.4, 3.2 and 4: the centre delivers unasked.
 const SMPP: &str = r"
     > \x00\x00\x00\x14\x00\x00\x00\x09\x00\x00\x00\x00\x00\x00\x00\x01abc\x00
     < \x00\x00\x00\x11\x80\x00\x00\x09\x00\x00\x00\x00\x00\x00\x00\x01\x00
@@ -68,7 +68,8 @@ fn smpp() {
     );
 }
 
-/// OPC 10000-6, 7.1.2 and 6.7.2: a question that waits for news stays open while others are answered, and an answer may come in chunks.
+/// OPC 10000-6, 7.1.2 and 6.7.2: a request for news stays open while others are answered, and an
+/// answer may come in chunks.
 const OPC_UA: &str = r"
     > HELF\x20\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff
     < ACKF\x1c\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00
@@ -122,7 +123,7 @@ fn ethernet_ip() {
     );
 }
 
-/// IEEE 1815: a read, an answer in two frames, a confirmation, and a report that nobody asked for.
+/// IEEE 1815: a read, an answer in two frames, a confirmation, and an unsolicited report.
 const DNP3: &str = r"
     > \x05\x64\x0b\xc4\x01\x00\x02\x00\x69\x9e\xc0\xc1\x01\x3c\x02\x06xx
     < \x05\x64\x08\x44\x02\x00\x01\x00\xa7\xd6\x41\xc1\x81xx\x05\x64\x07\x44\x02\x00\x01\x00\x45\x92\x82\x00xx
@@ -147,7 +148,8 @@ fn dnp3() {
     );
 }
 
-/// In the middle of a session only what a message is says who asks, not who has the smaller address.
+/// In the middle of a session, only the message type shows which side asks, not the smaller
+/// address.
 #[test]
 fn opc_ua_from_the_middle() {
     let middle = r"
@@ -164,7 +166,8 @@ fn opc_ua_from_the_middle() {
     );
 }
 
-/// CORBA 3.0, 15.4: a call, one that nobody answers, one of the other side's in the other order of bytes, and one in two fragments.
+/// CORBA 3.0, 15.4: a call, a oneway call, a call of the other side in the other byte order, and
+/// one in two fragments.
 const GIOP: &str = r"
     > GIOP\x01\x02\x01\x00\x10\x00\x00\x00\x05\x00\x00\x00\x03\x00\x00\x00abcdefgh
     < GIOP\x01\x02\x01\x01\x0c\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00wxyz
@@ -192,7 +195,7 @@ fn giop() {
         < 48 CloseConnection neither len 12 first last
         ",
     );
-    // Begun in the middle, the one who has the service's port may be the first to ask.
+    // If the capture begins later, the side with the service's port may be the first to ask.
     tells(
         r"
         < GIOP\x01\x02\x00\x00\x00\x00\x00\x0c\x00\x00\x00\x07\x03\x00\x00\x00abcd

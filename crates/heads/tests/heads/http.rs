@@ -86,7 +86,8 @@ fn http2() {
     );
 }
 
-/// RFC 9112, 9.3.2: answers come in the order of the requests; line breaks in front of one are passed over.
+/// RFC 9112, 9.3.2: answers come in the order of the requests; line breaks before a request are
+/// skipped.
 const PIPELINED: &str = r"
     > GET /a HTTP/1.1\r\nHost: x\r\n\r\nHEAD /b HTTP/1.1\r\nHost: x\r\n\r\n\r\nPUT /c HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc
     < HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n
@@ -95,7 +96,7 @@ const PIPELINED: &str = r"
     < HTTP/1.0 200 OK\r\nServer: a-name-that-is-longer-than-what-is-kept-of-a-line\r\n\r\nhello
 ";
 
-/// What follows a body that ends with the connection is of the body.
+/// What follows a body that ends with the connection belongs to the body.
 #[test]
 fn until_the_end() {
     let shown = crate::log::shown(&[PIPELINED, r"< HTTP/1.1 200 OK\r\n\r\n"].concat(), usize::MAX);
@@ -168,7 +169,7 @@ fn upgraded() {
     );
 }
 
-/// Of the answer only the first line was captured: it says that something else follows.
+/// Only the first line of the answer was captured: it says that another protocol follows.
 #[test]
 fn upgraded_behind_a_snap_length() {
     tells_cut(
@@ -194,7 +195,8 @@ fn upgraded_behind_a_snap_length() {
     );
 }
 
-/// WHATWG HTML, 9.2: the client has its answer with the head, and each event is told when it occurs.
+/// WHATWG HTML, 9.2: the client has its answer with the head, and each event is reported when it
+/// occurs.
 #[test]
 fn events() {
     tells(
@@ -220,7 +222,8 @@ fn events() {
     );
 }
 
-/// The capture begins behind the upgrade: a ping of ten seconds and its pong are enough, half a frame and what is not masked are not.
+/// The capture begins after the upgrade: a ping after ten seconds and its pong are enough; half a
+/// frame, or an unmasked one, is not.
 #[test]
 fn upgraded_before_the_capture() {
     tells(
@@ -260,8 +263,9 @@ const GRPC: &str = r"
     < \x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00
 ";
 
-/// Of each segment 30 bytes were captured, which have the first frame or two: calls are found again where segments begin with a
-/// frame, and what was cut belongs to the stream that it was cut in, unless that had ended.
+/// 30 bytes of each segment were captured, which contain the first frame or two: calls are found
+/// again where segments begin with a frame, and a part that was cut belongs to the stream in which
+/// it was cut, unless that stream had ended.
 #[test]
 fn grpc_behind_a_snap_length() {
     tells_cut(
@@ -321,7 +325,8 @@ fn grpc() {
     );
 }
 
-/// A server that has waited for the rest of a request says so, and answers nothing (RFC 9110, 15.5.9).
+/// A server that has waited for the rest of a request says so, and answers nothing (RFC 9110,
+/// 15.5.9).
 #[test]
 fn a_request_that_never_becomes_whole_is_not_answered() {
     tells(

@@ -75,8 +75,9 @@ fn ftp() {
     );
 }
 
-/// A script says all at once, before it is greeted, and each line has its reply (frames 2482 to 2498 of a laboratory's). Where what it
-/// says is missing, a greeting greets, and answers as any other: so this is none of [`LOGS`].
+/// A script sends everything at once before it is greeted, and each line gets its reply (frames
+/// 2482 to 2498 of a laboratory's). If its commands are missing, a greeting counts as one, and
+/// replies as usual: so this is not among [`LOGS`].
 const FTP_AT_ONCE: &str = r"
     > user anonymous\npass test@test.com\nls\npwd\nquit\n
     < 220 (vsFTPd 3.0.3)\r\n
@@ -191,7 +192,8 @@ fn imap() {
     );
 }
 
-/// RFC 3501, 6.2.2: whether a line is believed is what its client waits for, and not the rest of an answer.
+/// RFC 3501, 6.2.2: the client of an authentication waits for the response to each line, which is
+/// not the rest of an answer.
 #[test]
 fn imap_authentication() {
     tells(
@@ -265,7 +267,7 @@ fn pop3() {
     );
 }
 
-/// RFC 4253: versions, key exchange, and nothing behind NEWKEYS.
+/// RFC 4253: versions, key exchange, and nothing after NEWKEYS.
 const SSH: &str = r"
     < SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3 and-more-than-forty\r\n
     > SSH-2.0-OpenSSH_9.2p1\r\n
@@ -278,7 +280,7 @@ const SSH: &str = r"
     < \x8c\x8d\x8e\x8f\x90\x91\x92\x93\x94\x95\x96\x97\x98\x99\x9a\x9b\x9c\x9d\x9e\x9f\xa0\xa1\xa2\xa3\xa4\xa5\xa6\xa7\xa8\xa9\xaa\xab\xac\xad\xae\xaf\xb0\xb1\xb2\xb3
 ";
 
-/// As a capture tells the two ends of it, either one may be the first: who asks say the numbers of the messages.
+/// In a capture, either end may come first: the message numbers show which side asks.
 #[test]
 fn ssh() {
     let told = "
@@ -314,7 +316,8 @@ fn nntp_is_not_ftp() {
     tells(log, "");
 }
 
-/// Whoever gives up an idle connection says 421 without being asked (RFC 959, 5.4; RFC 5321, 3.8). Behind a command it is the reply.
+/// A server that gives up an idle connection sends 421 unasked (RFC 959, 5.4; RFC 5321, 3.8). After
+/// a command it is the reply.
 #[test]
 fn a_service_that_closes_may_say_so_unasked() {
     let log = r"
@@ -373,7 +376,8 @@ fn irc() {
     );
 }
 
-/// A server looks a client up before it speaks of anything else, and asks for a sign of life; the nickname is taken. Then people talk, and each word has a source.
+/// A server looks a client up before anything else, and sends a PING; the nickname is taken. Then
+/// people talk, and each message has a source.
 const IRC_CHAT: &str = r"
     < :far.example NOTICE * :*** Looking up your hostname...\r\n
     > NICK me\r\nUSER me 0 * :me\r\n
@@ -410,7 +414,7 @@ fn irc_chat() {
         < 338 message pushes len 60 first last
         ",
     );
-    // What proves who somebody is is no name of a question.
+    // An authentication secret is not the name of a request.
     tells(
         r"> NICK me\r\nAUTHENTICATE c2VjcmV0\r\n",
         "
@@ -419,6 +423,6 @@ fn irc_chat() {
         = IRC
         ",
     );
-    // The name of a file server's user is no nickname.
+    // The USER of an FTP server is not a nickname.
     tells(r"> USER me\r\n", "");
 }

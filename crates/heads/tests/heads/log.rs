@@ -1,11 +1,11 @@
-//! How is a conversation written down, and read as a capture would have it?
+//! How is a conversation written down, and read as a capture would contain it?
 
 use tcpwhy_heads::{Conversation, Credit, Head, Protocol, Role};
 
 pub(crate) const CLIENT: usize = 0;
 pub(crate) const SERVER: usize = 1;
 
-/// What one side said at once.
+/// Data that one side sent at once.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) from: usize,
@@ -13,7 +13,7 @@ pub(crate) struct Piece {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Lines of `>` (the client) and `<` (the server) with what was said: text with escapes.
+/// Lines of `>` (client) and `<` (server) followed by the data: text with escapes.
 pub(crate) fn pieces(log: &str) -> Vec<Piece> {
     let mut at = [0; 2];
     let mut pieces = Vec::new();
@@ -57,7 +57,7 @@ fn escaped(rest: &mut impl Iterator<Item = u8>) -> u8 {
     }
 }
 
-/// A head without its name, which depends on how much is at hand.
+/// A head without its name, which depends on how much has been captured.
 pub(crate) type Told = Head;
 
 /// Reads all pieces.
@@ -69,7 +69,7 @@ pub(crate) fn read(conversation: &mut Conversation, pieces: &[Piece]) -> Vec<Tol
     told
 }
 
-/// Reads a piece of which so many bytes were captured.
+/// Reads a piece of which this many bytes were captured.
 pub(crate) fn read_piece(
     conversation: &mut Conversation,
     piece: &Piece,
@@ -83,7 +83,7 @@ pub(crate) fn read_piece(
     conversation.on_bytes(piece.from, piece.at, captured, piece.bytes.len() as u32, |head, of| {
         if head.kind == "cut" {
             assert!(captured.len() < piece.bytes.len(), "all of it was captured");
-            return; // it says where nothing more is told
+            return; // it marks where nothing more is reported
         }
         assert!(head.name.is_none_or(|name| name.end as usize <= of.len()), "a name beyond what is at hand");
         told.push(Head { name: None, ..head });
@@ -93,7 +93,8 @@ pub(crate) fn read_piece(
     }
 }
 
-/// Each head in a line: where, what, and what else is known of it; names where they are at hand.
+/// Each head as a line: where, what, and what else is known of it; with its name if that was
+/// captured.
 pub(crate) fn shown(log: &str, snap: usize) -> Vec<String> {
     let mut conversation = Conversation::new();
     let mut lines = Vec::new();
@@ -140,13 +141,13 @@ fn show(head: &Head, name: Option<String>) -> String {
     words.join(" ")
 }
 
-/// What a log must tell, line by line; the order of the protocol line (`=`) is where it became known.
+/// What a log must report, line by line; the protocol line (`=`) is where it became known.
 #[track_caller]
 pub(crate) fn tells(log: &str, expected: &str) {
     tells_cut(log, usize::MAX, expected);
 }
 
-/// The same where so many bytes of each segment were captured.
+/// The same if this many bytes of each segment were captured.
 #[track_caller]
 pub(crate) fn tells_cut(log: &str, snap: usize, expected: &str) {
     let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

@@ -1,4 +1,5 @@
-//! Are heads told alike however their bytes come? Recorded and written conversations, cut in every way.
+//! Are the same heads reported however their bytes arrive? Recorded and written conversations, cut
+//! in every way.
 
 mod brokers;
 mod calls;

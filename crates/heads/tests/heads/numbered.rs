@@ -1,4 +1,4 @@
-//! Which messages of block devices and of switches answer which, where each has a number?
+//! Which numbered messages of block devices and switches answer which?
 
 use tcpwhy_heads::Protocol;
 
@@ -58,7 +58,8 @@ fn nbd() {
     );
 }
 
-/// An export by its name, with zeros behind its size, and simple replies, one of them out of order and one an error.
+/// An export by its name, with zeros after its size, and simple replies, one of them out of order
+/// and one an error.
 const NBD_OLD: &str = r"
     < NBDMAGICIHAVEOPT\x00\x03
     > \x00\x00\x00\x01
@@ -98,7 +99,8 @@ fn nbd_of_the_old_kind() {
     );
 }
 
-/// Version 1.3: both greet, and both ask whether the other is there; an answer in two parts, two orders in one segment, one of them wrong.
+/// Version 1.3: both greet, and both check whether the other is alive; an answer in two parts, two
+/// commands in one segment, one of them wrong.
 const OPENFLOW: &str = r"
     > \x04\x00\x00\x10\x00\x00\x00\x01\x00\x01\x00\x08\x00\x00\x00\x12
     < \x04\x00\x00\x08\x00\x00\x00\x07

@@ -50,7 +50,8 @@ fn postgresql() {
     );
 }
 
-/// Two extended queries at once (Pipelining), the second answered by an error, then a notification that nobody asked for.
+/// Two extended queries at once (Pipelining), the second answered by an error, then an unsolicited
+/// notification.
 const EXTENDED: &str = r"
     > \x00\x00\x00\x0f\x00\x03\x00\x00user\x00a\x00
     < R\x00\x00\x00\x0c\x00\x00\x00\x05salt

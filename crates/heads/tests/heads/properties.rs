@@ -1,11 +1,11 @@
-//! Do segment boundaries, snap lengths and gaps change nothing but how much is told?
+//! Do segment boundaries, snap lengths and gaps change nothing but how much is reported?
 
 use proptest::prelude::*;
 use tcpwhy_heads::{Conversation, First, Protocol, recognise};
 
 use crate::log::{CLIENT, Piece, SERVER, Told, all, read, read_piece};
 
-/// Each piece cut where `cuts` says, in bytes from the piece before.
+/// Each piece cut at lengths given by `next`.
 fn cut(pieces: &[Piece], mut next: impl FnMut() -> usize) -> Vec<Piece> {
     let mut shorter = Vec::new();
     for piece in pieces {
@@ -20,8 +20,8 @@ fn cut(pieces: &[Piece], mut next: impl FnMut() -> usize) -> Vec<Piece> {
     shorter
 }
 
-/// Whether `some` are among `all`, in order. A head may say less: not that it is the first of its message, nor the name of a
-/// handshake's part.
+/// Whether `some` are among `all`, in order. A head may have less information: it need not be
+/// marked as the first of its message, nor have the name of a handshake message.
 fn is_part_of(some: &[Told], all: &[Told]) -> Result<(), String> {
     let mut rest = all.iter();
     for told in some {
@@ -51,8 +51,9 @@ fn every_log_is_recognised() {
     }
 }
 
-/// Each says by which bytes it may begin, so that it is not asked about others: whatever one of the first bytes is, and the two sides'
-/// order, it does not fit where it says so (`recognise` looks, where checks of overflow do).
+/// Each protocol says with which bytes it may begin, so that it is not tried for others: whatever
+/// one of the first bytes is, and in either order of the sides, it does not fit a beginning that it
+/// excludes (`recognise` checks this in builds with overflow checks).
 #[test]
 fn nothing_fits_that_begins_with_another_byte() {
     for (_, _, pieces) in all() {
@@ -77,7 +78,8 @@ fn a_beginning_in_pieces_is_recognised() {
         let whole = read(&mut Conversation::new(), &pieces);
         for len in [4, 7, 16, 33] {
             let told = read(&mut Conversation::new(), &cut(&pieces, || len));
-            // The length of MySQL's greeting, which is never written in pieces, is a part of what it is known by.
+            // The length of MySQL's greeting, which is always written in one piece, is a part of
+            // how it is recognised.
             let expected = if protocol == Protocol::MySql { &[][..] } else { &whole };
             assert_eq!(told, expected, "{name}: in pieces of {len}");
         }
@@ -142,7 +144,7 @@ fn a_gap_only_silences() {
     }
 }
 
-/// Bytes that nobody meant are no protocol: 10^6 beginnings, alone and as question and answer.
+/// Random bytes are no protocol: 10^6 beginnings, alone and as request and answer.
 #[test]
 fn noise_is_not_recognised() {
     let mut state = 7_u64;
@@ -166,7 +168,7 @@ fn noise_is_not_recognised() {
     assert!(found.len() <= 10, "{found:?}");
 }
 
-/// What one protocol's messages look like, from whichever byte on, the others refuse.
+/// The messages of one protocol, from any byte on, are refused by the others.
 #[test]
 fn no_protocol_is_taken_for_another() {
     for (name, _, pieces) in all() {

@@ -10,7 +10,8 @@ pub(crate) const LOGS: &[(&str, Protocol, &str)] =
 const TLS12: &str = include_str!("../recorded/tls12.txt");
 const TLS13: &str = include_str!("../recorded/tls13.txt");
 
-/// A proxy of SOCKS 5 that wants a password, and the beginning of TLS behind it (RFC 1928, 3 to 6; RFC 1929, 2).
+/// A SOCKS 5 proxy that asks for a password, followed by the beginning of TLS (RFC 1928, 3 to 6;
+/// RFC 1929, 2).
 const SOCKS: &str = r"
     > \x05\x03\x00\x01\x02
     < \x05\x02
@@ -22,7 +23,7 @@ const SOCKS: &str = r"
     < \x16\x03\x03\x00\x06\x02\x00\x00\x02\x03\x03
 ";
 
-/// Without a password, to an address, and refused: nothing else is spoken.
+/// Without a password, to an address, and refused: no other protocol follows.
 const REFUSED: &str = r"
     > \x05\x01\x00
     < \x05\x00
@@ -114,7 +115,8 @@ fn tls13() {
     );
 }
 
-/// A proxy is asked for a way to the server; what is said on it begins as on a connection of its own.
+/// A proxy is asked for a tunnel to the server; the data in it begin as on a connection of their
+/// own.
 #[test]
 fn tls13_through_a_proxy() {
     let asked = "    > CONNECT far.example:443 HTTP/1.1\\r\\nHost: far.example:443\\r\\n\\r\\n";
@@ -144,7 +146,8 @@ fn tls13_through_a_proxy() {
     );
 }
 
-/// What is seen twice is said once: the proxy's consent, before the client goes on and behind that.
+/// Data captured twice is reported once: the proxy's consent, before the client goes on and after
+/// that.
 #[test]
 fn a_consent_that_is_seen_twice_begins_nothing() {
     let (asked, consent) = ("CONNECT far.example:443 HTTP/1.1\\r\\n\\r\\n", "HTTP/1.1 200 OK\\r\\n\\r\\n");
@@ -159,7 +162,8 @@ fn a_consent_that_is_seen_twice_begins_nothing() {
     }
 }
 
-/// A server that does not know the name which the client asks for says so and closes (frames 768 and 830 of a browser's): that is its answer. A warning is none.
+/// A server that does not know the requested name sends a fatal alert and closes (frames 768 and
+/// 830 of a browser's): that is its answer. A warning is not.
 #[test]
 fn a_fatal_alert_answers_a_hello() {
     let hello = "> \\x16\\x03\\x01\\x00-\\x01\\x00\\x00)\\x03\\x03".to_owned() + &"\\x00".repeat(39);

@@ -1,4 +1,4 @@
-//! What is told without being asked for, and by whom?
+//! Which messages are sent unasked, and by which side?
 
 use tcpwhy_heads::{Conversation, Protocol, Role};
 
@@ -64,7 +64,7 @@ fn syslog() {
         > 138 message pushes len 9 first last
         ",
     );
-    // A stack trace breaks lines, and a length has no zero in front.
+    // A stack trace breaks lines, and a length has no leading zero.
     tells(
         r"
         > <11>1 - near - - - Exception\n\x09at Foo.java\n
@@ -87,7 +87,7 @@ fn syslog() {
     );
 }
 
-/// Icecast: what is played comes as it is played, and nobody waits for its end.
+/// Icecast: the stream comes as it is played, and the client does not wait for its end.
 const RADIO: &str = r"
     > GET /a.mp3 HTTP/1.1\r\nHost: far\r\n\r\n
     < HTTP/1.0 200 OK\r\nContent-Type: audio/mpeg\r\nicy-name: r\r\n\r\nsound
@@ -109,8 +109,9 @@ fn radio() {
     );
 }
 
-/// A replica: the data set comes without a line break behind it, then the commands that change it, and the replica says how far it is. Where
-/// PSYNC is missing they are taken for answers that nobody asked for, so it is none of the logs that are cut.
+/// A replica: the data set comes without a line break after it, then the commands that change it,
+/// and the replica reports its offset. Without PSYNC they would be taken for unrequested answers,
+/// so it is not among the logs that are cut.
 const REPLICA: &str = r"
     > *1\r\n$4\r\nPING\r\n
     < +PONG\r\n
@@ -145,7 +146,7 @@ fn redis_replica() {
     );
 }
 
-/// ... from the middle: who says how far it has come is a replica, and is sent what changes.
+/// ... from the middle: the side that reports its offset is a replica, and the other sends changes.
 #[test]
 fn redis_replica_midway() {
     tells(
@@ -166,7 +167,7 @@ fn redis_replica_midway() {
     );
 }
 
-/// What SYNC brings has no answer in front of it.
+/// The data after SYNC have no answer before them.
 #[test]
 fn redis_sync() {
     tells(
@@ -186,7 +187,7 @@ fn redis_sync() {
     );
 }
 
-/// A worker waits for the next job, however long there is none.
+/// A worker waits for the next job, however long it takes.
 const WORKER: &str = r"
     > *3\r\n$5\r\nBRPOP\r\n$1\r\nq\r\n$1\r\n0\r\n
     < *2\r\n$1\r\nq\r\n$4\r\njob1\r\n
@@ -222,7 +223,7 @@ fn redis_worker() {
     );
 }
 
-/// RFC 2326, 10: what plays comes between the answers (10.12), and a server that asks is answered.
+/// RFC 2326, 10: media come between the answers (10.12), and a request of the server is answered.
 const RTSP: &str = r"
     > OPTIONS rtsp://far/a RTSP/1.0\r\nCSeq: 1\r\n\r\n
     < RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n
@@ -258,7 +259,7 @@ fn rtsp() {
     );
 }
 
-/// A viewer of TigerVNC: fences and updates until it says otherwise; a key.
+/// A TigerVNC viewer: fences and updates until continuous updates end; a key.
 const RFB: &str = r"
     < RFB 003.008\n
     > RFB 003.008\n
@@ -296,7 +297,8 @@ fn rfb() {
     );
 }
 
-/// A viewer that has seen the screen for long when the log begins, in the middle of a picture: it asks for what changes next, and moves its pointer.
+/// A viewer that has shown the screen for long when the capture begins, in the middle of a picture:
+/// it requests the next change, and moves its pointer.
 const RFB_LATER: &str = r"
     < I\\\xed\xcb\x017pw\x08\xdb
     > \x03\x01\x00\x00\x00\x00\x04\x00\x03\x00
@@ -319,7 +321,7 @@ fn rfb_later() {
     );
 }
 
-/// The same behind bytes that nobody has seen.
+/// The same after bytes missing from the capture.
 #[test]
 fn rfb_midway() {
     let (mut conversation, mut told) = (Conversation::new(), Vec::new());
@@ -331,7 +333,7 @@ fn rfb_midway() {
     assert_eq!(told, [Role::Pushes, Role::Neither, Role::Neither, Role::Neither]);
 }
 
-/// The version before it, where the server decides, and a challenge.
+/// The version before, in which the server decides, and a challenge.
 const RFB_WITH_PASSWORD: &str = r"
     < RFB 003.003\n
     > RFB 003.003\n
