@@ -2,49 +2,49 @@
 
 use std::io;
 
-/// Why something was not read, changed or taken back.
+/// Why something was not read, changed or reverted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The process or socket is not there any more.
+    /// The process or socket no longer exists.
     #[error("{0} is gone: there is nothing to change or to take back")]
     Gone(String),
-    /// The rights are missing.
+    /// The user lacks the rights.
     #[error("{what} may not be changed by this user ({source}): {remedy}")]
     NotPermitted {
         /// What.
         what: String,
         /// What would allow it.
         remedy: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The kernel does not know it.
+    /// The kernel does not support it.
     #[error("this kernel cannot do that: {what} ({source})")]
     NotThere {
-        /// What is missing, and since when there is one.
+        /// What is missing, and since which version it exists.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Somebody else has changed it since it was read.
+    /// Another user or program has changed it since it was read.
     #[error("{what} is {now} now, and not {expected}: somebody else has changed it since; nothing was done")]
     ChangedSince {
         /// What.
         what: String,
-        /// As it is.
+        /// Its current value.
         now: String,
-        /// As it should be.
+        /// The expected value.
         expected: String,
     },
-    /// The kernel took the value and has another one.
+    /// The kernel accepted the value but stored another one.
     #[error("{what}: the kernel made {now} of {wanted}; taken back")]
     NotTaken {
         /// What.
         what: String,
-        /// As it is.
+        /// Its current value.
         now: String,
-        /// As it should be.
+        /// The requested value.
         wanted: String,
     },
     /// The journal cannot be used, so nothing is changed.
@@ -55,7 +55,7 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
-    /// A value that is none.
+    /// An invalid value.
     #[error("{0}")]
     Wrong(String),
     /// Another call failed.
@@ -63,13 +63,13 @@ pub enum Error {
     System {
         /// What was tried.
         what: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// What a failed call says about `what`.
+    /// Classifies a failed call on `what`.
     pub(crate) fn of(what: impl Into<String>, remedy: &'static str) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| match source.raw_os_error() {

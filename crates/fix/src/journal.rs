@@ -1,7 +1,8 @@
-//! What was changed and not taken back? A file that has each change before it is made.
+//! What was changed and not reverted? A file records each change before it is made.
 //!
-//! Lines of JSON, appended and synced: `begin` with the change, `end` with how it ended. A line that a crash cut off was never acted on.
-//! Whoever changes or takes back something holds the lock of the file meanwhile, so that two never interleave.
+//! Lines of JSON, appended and synced: `begin` with the change, `end` with its outcome. A line that
+//! a crash cut off was never acted on. A process that changes or reverts something holds the file's
+//! lock meanwhile, so that two never interleave.
 
 use std::fmt;
 use std::fs::File;
@@ -22,7 +23,7 @@ pub struct Journal {
     path: PathBuf,
 }
 
-/// A change that was begun and not taken back.
+/// A change that was begun and not reverted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Its number.
@@ -43,25 +44,25 @@ enum Line {
     End { id: u64, how: String },
 }
 
-/// What came of a change.
+/// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {
     /// It was made.
     Made(Entry),
-    /// Nothing was to be done: it has the value already, and whoever set it may take it back.
+    /// Nothing to do: it already has the value, which is for its setter to revert.
     AlreadySo,
 }
 
-/// What came of taking it back.
+/// The outcome of reverting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undone {
     /// It has its old value again.
     TakenBack,
-    /// It had its old value: it was not made, or somebody took it back.
+    /// It already had its old value: the change was not made, or someone else reverted it.
     AsBefore,
-    /// What was changed is not there any more.
+    /// What was changed no longer exists.
     Gone(String),
-    /// The machine was restarted since, which took it back.
+    /// The machine was restarted since, which reverted it.
     Restarted,
 }
 
@@ -82,10 +83,11 @@ const NAME: &str = "journal";
 const LINE_MAX: usize = 16 << 10;
 
 impl Journal {
-    /// Opens the journal: `/var/lib/tcpwhy` for root, `~/.local/state/tcpwhy` for others; made where it is not there.
+    /// Opens the journal: `/var/lib/tcpwhy` for root, `~/.local/state/tcpwhy` for others; created
+    /// if necessary.
     ///
     /// # Errors
-    /// The folder belongs to somebody else, or others can write into it.
+    /// The directory belongs to another user, or others can write into it.
     pub fn open() -> Result<Self, Error> {
         if rustix::process::geteuid().is_root() {
             return Self::open_in(Path::new("/var/lib"));
@@ -103,7 +105,7 @@ impl Journal {
         Self::open_in(&state)
     }
 
-    /// Opens the folder `tcpwhy` in `place`.
+    /// Opens the directory `tcpwhy` in `place`.
     ///
     /// # Errors
     /// As [`Journal::open`].
@@ -113,7 +115,7 @@ impl Journal {
         let system = |errno: Errno| failed(errno.to_string());
         let opened = open(place, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
         let place: OwnedFd = opened.map_err(|errno| match errno {
-            // Not made here: whoever may write above it could have it lead elsewhere.
+            // Not created here: a user who may write above it could redirect it.
             Errno::NOENT => {
                 let place = place.display();
                 failed(format!("there is no folder {place}, make it first (mkdir -m 700 {place})"))
@@ -136,12 +138,12 @@ impl Journal {
         if stat.st_uid != us || stat.st_nlink != 1 {
             return Err(failed(format!("its file has to belong to user {us}, and to have no other name")));
         }
-        // Its own name has to outlive a crash too.
+        // The directory entry has to survive a crash too.
         rustix::fs::fsync(&folder).map_err(system)?;
         Ok(Self { file: file.into(), path: path.join(NAME) })
     }
 
-    /// What was begun and not taken back, the last one first.
+    /// Changes begun and not reverted, latest first.
     ///
     /// # Errors
     /// It cannot be read.
@@ -150,10 +152,10 @@ impl Journal {
         self.read()
     }
 
-    /// Makes a change: journalled and synced, then made, then looked at.
+    /// Makes a change: writes and syncs the journal, makes the change, then checks it.
     ///
     /// # Errors
-    /// [`Error::ChangedSince`] where it has not the value that it is changed from.
+    /// [`Error::ChangedSince`] if it does not have the value that the change starts from.
     pub fn apply(&self, change: &Change) -> Result<Applied, Error> {
         let _lock = self.lock()?;
         let now = change.target.read()?;
@@ -165,7 +167,7 @@ impl Journal {
         }
         let entries = self.read()?;
         if entries.is_empty() {
-            // Nobody needs what has ended.
+            // Entries of completed changes are no longer needed.
             self.file.set_len(0).map_err(|error| self.failed(&error))?;
         }
         let id = entries.iter().map(|entry| entry.id).max().unwrap_or(0) + 1;
@@ -182,7 +184,7 @@ impl Journal {
             Err(Error::NotTaken { what: change.target.shown(), now, wanted: change.to.clone() })
         });
         if let Err(error) = made {
-            // As it was, or an undo will say that it is not.
+            // Back to the old value, or `undo` will say that it is not.
             if change.target.read().is_ok_and(|now| now == change.from) {
                 self.append(&Line::End { id, how: "not made".to_owned() })?;
             }
@@ -191,10 +193,10 @@ impl Journal {
         Ok(Applied::Made(entry))
     }
 
-    /// Takes a change back, unless somebody else has changed the value since.
-    ///
+    /// Reverts a change, unless someone else has changed the value since.
+    /// [`Error::ChangedSince`] in that case; the change stays in the journal.
     /// # Errors
-    /// [`Error::ChangedSince`] then, and it stays in the journal.
+    /// [`Error::ChangedSince`] in that case; the change stays in the journal.
     pub fn undo(&self, entry: &Entry) -> Result<Undone, Error> {
         let _lock = self.lock()?;
         let change = &entry.change;
@@ -204,7 +206,7 @@ impl Journal {
                 Err(error) => return Err(error),
                 Ok(now) if now == change.from => {
                     if change.memo.is_some() {
-                        // What goes along with it may be another.
+                        // A setting that depends on it may have changed.
                         change.target.write(&change.from, change.memo.as_deref())?;
                     }
                     Undone::AsBefore
@@ -229,7 +231,7 @@ impl Journal {
         Ok(undone)
     }
 
-    /// Forgets a change that somebody else has changed since, or that is to stay.
+    /// Forgets a change that someone else has changed since, or that is to stay.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -249,7 +251,7 @@ impl Journal {
             match serde_json::from_slice(line) {
                 Ok(Line::Begin(entry)) => entries.push(entry),
                 Ok(Line::End { id, .. }) => entries.retain(|entry| entry.id != id),
-                // Cut off by a crash: what it says was not done.
+                // Cut off by a crash: the change was not made.
                 Err(_) => {}
             }
         }
@@ -261,10 +263,10 @@ impl Journal {
     fn append(&self, line: &Line) -> Result<(), Error> {
         let text = serde_json::to_string(line).map_err(|error| self.failed(&error.into()))?;
         if text.len() > LINE_MAX {
-            // It would not be read again.
+            // It could not be read back.
             return Err(self.failed(&std::io::ErrorKind::InvalidData.into()));
         }
-        // A line feed in front: the line before may have been cut off.
+        // Begins with a line feed: the previous line may have been cut off.
         let bytes = format!("\n{text}\n");
         let mut file = &self.file;
         file.write_all(bytes.as_bytes()).and_then(|()| file.sync_data()).map_err(|error| self.failed(&error))
@@ -284,7 +286,7 @@ fn changed_since(change: &Change, now: String, expected: &str) -> Error {
     Error::ChangedSince { what: change.target.shown(), now, expected: expected.to_owned() }
 }
 
-/// The kernel lets go of it when the process ends, however it ends.
+/// The kernel releases it when the process ends, in whatever way.
 struct Lock<'a>(&'a File);
 
 impl Drop for Lock<'_> {
@@ -293,7 +295,7 @@ impl Drop for Lock<'_> {
     }
 }
 
-/// Changes with every start of the machine.
+/// Changes with every boot.
 fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|id| id.trim().to_owned())

@@ -1,7 +1,9 @@
-//! What can be changed on a running host so that it can be taken back, also after a crash in the middle?
+//! What can be changed on a running host so that it can be reverted, even after a crash in the
+//! middle?
 //!
-//! A [`Change`] says what is changed, from what, to what. The [`Journal`] has it on disk before it is made, and what is undone is
-//! compared first: a value that somebody else has changed since is left alone.
+//! A [`Change`] says what is changed, from what, to what. The [`Journal`] stores it on disk before
+//! it is made, and reverting compares first: a value that someone else has changed since is left
+//! alone.
 //!
 //! ```no_run
 //! use tcpwhy_fix::{Change, Journal, Knob, Target};

@@ -1,4 +1,5 @@
-//! How is one property of a route changed and everything else of it kept? The route is asked for, and given back with one metric changed.
+//! How is one attribute of a route changed while all others stay? The route is read, and written
+//! back with one metric changed.
 
 use std::fmt::Write as _;
 use std::io;
@@ -21,20 +22,20 @@ use crate::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
-    /// Segments that a new connection may send at first.
+    /// Initial congestion window of new connections, in segments.
     InitCwnd,
-    /// Segments that it may be sent at first.
+    /// Initial receive window of new connections, in segments.
     InitRwnd,
     /// Every segment is acknowledged at once.
     QuickAck,
 }
 
-/// What a route without the metric has.
+/// The value of a metric that a route does not have.
 const NONE: &str = "none";
 const REMEDY: &str = "root changes routes";
 
 impl Metric {
-    /// As `ip route` writes it.
+    /// Its name in `ip route`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::InitCwnd => "initcwnd",
@@ -61,13 +62,13 @@ impl Metric {
     }
 }
 
-/// The route that is taken to an address.
+/// The route to an address.
 pub(crate) struct Route {
     message: RouteMessage,
 }
 
 impl Route {
-    /// Asks for it.
+    /// Reads the route.
     pub(crate) fn to(namespace: &Namespace, destination: IpAddr) -> Result<Self, Error> {
         let what = format!("the route to {destination}");
         let found = namespace.enter(|| ask_for(destination)).and_then(|result| result);
@@ -78,7 +79,7 @@ impl Route {
                 "{destination} is reached by a {kind} route, which is not to be changed"
             )));
         }
-        // What the kernel says about a route, and not what makes it.
+        // Drop what the kernel reports about a route but does not accept as part of it.
         message.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::CacheInfo(_)));
         message.header.flags &= RouteFlags::Onlink;
         let is_multipath = message.attributes.iter().any(|a| matches!(a, RouteAttribute::MultiPath(_)));
@@ -104,7 +105,7 @@ impl Route {
         }
     }
 
-    /// Everything of the route but its metrics, so that it is known again.
+    /// Everything of the route but its metrics, to recognize it later.
     pub(crate) fn identity(&self) -> String {
         let mut rest = self.message.clone();
         rest.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::Metrics(_)));
@@ -116,13 +117,13 @@ impl Route {
         let mut bytes = vec![0; message.buffer_len()];
         message.serialize(&mut bytes);
         bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            // A text takes what is written to it.
+            // Writing to a String never fails.
             let _ = write!(text, "{byte:02x}");
             text
         })
     }
 
-    /// As a person writes it: `default via 10.0.0.1`, `10.0.0.0/24`.
+    /// In the form of `ip route`: `default via 10.0.0.1`, `10.0.0.0/24`.
     pub(crate) fn shown(&self) -> String {
         let RouteEnds { to, via, .. } = self.ends();
         let to = to.unwrap_or_else(|| "default".to_owned());
@@ -150,7 +151,7 @@ impl Route {
         RouteEnds { to: to.map(|to| format!("{to}/{length}")), via, has_rto_min }
     }
 
-    /// Gives it back with this metric, and no other difference.
+    /// Writes it back with this metric, otherwise unchanged.
     pub(crate) fn write(mut self, namespace: &Namespace, metric: Metric, value: &str) -> Result<(), Error> {
         let number = match value {
             NONE => None,
@@ -181,26 +182,27 @@ impl Route {
     }
 }
 
-/// Where a route leads, and over whom.
+/// Destination and gateway of a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteEnds {
     /// `10.0.0.0/24`; none for the default route.
     pub to: Option<String>,
-    /// The gateway, where it has one.
+    /// The gateway, if it has one.
     pub via: Option<IpAddr>,
-    /// It has an `rto_min`, which `ip route show` writes as `ip route change` does not read it (with `lock`).
+    /// It has an `rto_min`, which `ip route show` prints in a form (with `lock`) that `ip route
+    /// change` does not accept.
     pub has_rto_min: bool,
 }
 
-/// Of the route that is taken to an address.
+/// The ends of the route to an address.
 ///
 /// # Errors
-/// There is none, or not one that can be changed.
+/// There is no route, or none that can be changed.
 pub fn route_to(namespace: &Namespace, destination: IpAddr) -> Result<RouteEnds, Error> {
     Ok(Route::to(namespace, destination)?.ends())
 }
 
-/// The entry of the table, not what it comes to for one packet.
+/// Reads the entry of the routing table, not the result for one packet.
 fn ask_for(destination: IpAddr) -> io::Result<RouteMessage> {
     let mut message = RouteMessage::default();
     let (family, length) = match destination {

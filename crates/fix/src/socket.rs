@@ -10,7 +10,8 @@ use tcpwhy_host::TcpInfo;
 use crate::Error;
 use crate::sys::{int_option, set_int_option};
 
-/// An option of a socket. Values are texts: `0` and `1`, a number, a name, or for buffers `free` and `locked 65536`.
+/// A socket option. Values are texts: `0` and `1`, a number, a name, or for buffers `free` and
+/// `locked 65536`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Knob {
@@ -18,9 +19,9 @@ pub enum Knob {
     NoDelay,
     /// TCP_CORK.
     Cork,
-    /// Whether SO_RCVBUF is fixed, and to how many bytes of the kernel's memory.
+    /// Whether SO_RCVBUF is locked, and at how many bytes of kernel memory.
     ReceiveBuffer,
-    /// The same of SO_SNDBUF.
+    /// The same for SO_SNDBUF.
     SendBuffer,
     /// TCP_CONGESTION.
     Congestion,
@@ -35,7 +36,7 @@ const RECEIVE_LOCK: i32 = 2;
 const FREE: &str = "free";
 
 impl Knob {
-    /// As programs call it.
+    /// Its name in programs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoDelay => "TCP_NODELAY",
@@ -55,7 +56,7 @@ impl Knob {
             Self::Congestion => sockopt::tcp_congestion(socket),
             Self::ReceiveBuffer => return buffer(socket, RECEIVE_LOCK, libc::SO_RCVBUF),
             Self::SendBuffer => return buffer(socket, SEND_LOCK, libc::SO_SNDBUF),
-            // Of a listening socket, TCP_INFO has the most that may wait there (tcp_get_info).
+            // For a listening socket, TCP_INFO has the maximum backlog (tcp_get_info).
             Self::Backlog => {
                 let info = TcpInfo::of(socket).map_err(Error::of(self.name(), AS_ROOT))?;
                 Ok(info.sacked.unwrap_or(0).to_string())
@@ -64,7 +65,8 @@ impl Knob {
         .map_err(|error| Error::of(self.name(), AS_ROOT)(error.into()))
     }
 
-    /// Whether it is on the way from one value to the other: a buffer that is to be freed is larger, and fixed, for a moment.
+    /// Whether the value is between the two: while a buffer is being freed, it is larger and still
+    /// locked for a moment.
     pub(crate) fn is_passing(self, now: &str, from: &str, to: &str) -> bool {
         let bytes = |value: &str| value.strip_prefix("locked ").and_then(|bytes| bytes.parse::<u64>().ok());
         match (bytes(now), bytes(from)) {
@@ -75,7 +77,8 @@ impl Knob {
         }
     }
 
-    /// What is lost when the value is changed, and is not to be read off it: the bound of the window, which goes along with the buffer.
+    /// State that is lost with a change and cannot be derived from the value: the window clamp,
+    /// which changes with the buffer.
     pub(crate) fn memo(self, socket: &OwnedFd) -> Option<String> {
         let clamp = || int_option(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP).ok();
         clamp().filter(|clamp| self == Self::ReceiveBuffer && *clamp > 0).map(|clamp| clamp.to_string())
@@ -134,30 +137,31 @@ fn buffer(socket: &OwnedFd, lock: i32, size: i32) -> Result<String, Error> {
     Ok(format!("locked {bytes}"))
 }
 
-/// A receiver's buffer grows when more is read in a round trip than in any before it (tcp_rcv_space_adjust, net/ipv4/tcp_input.c). Of
-/// what a fixed buffer allowed there never is more: so it is doubled once, and the bound that its size had put on the window taken off.
+/// A receive buffer grows when more is read in a round trip than in any before
+/// (tcp_rcv_space_adjust, net/ipv4/tcp_input.c). After a fixed buffer that never happens: so it is
+/// doubled once, and the window clamp that its size had caused is removed.
 fn free_window(socket: &OwnedFd) -> io::Result<()> {
-    // A listening socket has none.
+    // A listening socket has no clamp.
     if int_option(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP)? > 0 {
         set_int_option(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, WINDOW_MAX)?;
     }
     let bytes = int_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF)?;
-    // It is told half of what it has.
+    // The kernel reports twice what it is given, so this doubles the buffer.
     set_int_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)
         .or_else(|_| set_int_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes))
 }
 
-/// The largest window of all (RFC 7323, 2.3).
+/// The largest possible window (RFC 7323, 2.3).
 const WINDOW_MAX: i32 = 65_535 << 14;
 
-/// `force` goes beyond the system's ceiling, and takes CAP_NET_ADMIN.
+/// `force` exceeds the system's ceiling, and needs CAP_NET_ADMIN.
 fn set_buffer(socket: &OwnedFd, value: &str, lock: i32, [force, plain]: [i32; 2]) -> io::Result<()> {
     if value == FREE {
         let locks = int_option(socket, libc::SOL_SOCKET, libc::SO_BUF_LOCK)?;
         return set_int_option(socket, libc::SOL_SOCKET, libc::SO_BUF_LOCK, locks & !lock);
     }
     let bytes = value.strip_prefix("locked ").and_then(|bytes| bytes.parse::<i32>().ok());
-    // The kernel doubles what it is told, and locks what it is told.
+    // The kernel doubles and locks the size that it is given.
     let half = bytes.ok_or(io::ErrorKind::InvalidInput)? / 2;
     set_int_option(socket, libc::SOL_SOCKET, force, half)
         .or_else(|_| set_int_option(socket, libc::SOL_SOCKET, plain, half))

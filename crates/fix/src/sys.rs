@@ -1,4 +1,4 @@
-//! Socket options that no safe wrapper sets.
+//! How are socket options set that no safe wrapper supports?
 #![expect(unsafe_code, reason = "setsockopt of options that rustix does not have")]
 
 use std::io;
@@ -19,7 +19,7 @@ pub(crate) fn set_int_option(socket: &impl AsFd, level: i32, option: i32, value:
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Reads one.
+/// Reads an option whose value is an int.
 pub(crate) fn int_option(socket: &impl AsFd, level: i32, option: i32) -> io::Result<i32> {
     let mut value: libc::c_int = 0;
     let mut length = size_of_val(&value) as libc::socklen_t;

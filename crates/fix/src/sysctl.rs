@@ -1,4 +1,5 @@
-//! How is a setting of a network namespace read and written? Below /proc/sys/net, by a thread inside the namespace.
+//! How is a setting of a network namespace read and written? Through /proc/sys/net, by a thread
+//! inside the namespace.
 
 use std::fs;
 use std::io;
@@ -28,7 +29,7 @@ fn enter<T: Send>(
     namespace.enter(|| work(file)).and_then(|result| result).map_err(Error::of(key, remedy))
 }
 
-/// Its value, fields apart by single spaces.
+/// Its value, with fields separated by single spaces.
 pub(crate) fn read(namespace: &Namespace, key: &str) -> Result<String, Error> {
     let text = enter(namespace, key, fs::read_to_string)?;
     Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))

@@ -1,4 +1,4 @@
-//! What is changed? Something that can be found again, by another process and after a crash.
+//! What is changed? A target that another process can find again, even after a crash.
 
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
@@ -21,7 +21,7 @@ pub enum Target {
         pid: u32,
         /// Its descriptor.
         descriptor: i32,
-        /// Tells the socket from all others of this boot.
+        /// Distinguishes the socket from all others since boot.
         cookie: u64,
         /// The option.
         knob: Knob,
@@ -30,7 +30,7 @@ pub enum Target {
     Sysctl {
         /// The namespace.
         namespace: u64,
-        /// Tells it from a later one of the same number; 0 where that is not known.
+        /// Distinguishes it from a later one with the same number; 0 if unknown.
         #[serde(default)]
         cookie: u64,
         /// `net.ipv4.tcp_slow_start_after_idle`
@@ -40,7 +40,7 @@ pub enum Target {
     Route {
         /// The namespace.
         namespace: u64,
-        /// Tells it from a later one of the same number; 0 where that is not known.
+        /// Distinguishes it from a later one with the same number; 0 if unknown.
         #[serde(default)]
         cookie: u64,
         /// The address.
@@ -52,7 +52,7 @@ pub enum Target {
     },
 }
 
-/// A value that becomes another.
+/// A change of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// The fix that it belongs to.
@@ -60,20 +60,20 @@ pub struct Change {
     /// What is changed.
     #[serde(flatten)]
     pub target: Target,
-    /// What it was.
+    /// The old value.
     pub from: String,
-    /// What it becomes.
+    /// The new value.
     pub to: String,
-    /// What else is needed to have the old value again; known when it is made.
+    /// Further state needed to restore the old value; known when the change is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memo: Option<String>,
 }
 
 impl Target {
-    /// An option of the socket behind a descriptor of a process.
+    /// A socket option, by a process's descriptor.
     ///
     /// # Errors
-    /// It may not be looked into, or is no socket.
+    /// It may not be accessed, or is not a socket.
     pub fn socket(pid: u32, descriptor: i32, knob: Knob) -> Result<Self, Error> {
         let what = || format!("descriptor {descriptor} of process {pid}");
         let socket = options::borrow(pid, descriptor).map_err(no_getfd).map_err(|error| error(what()))?;
@@ -90,14 +90,14 @@ impl Target {
     /// A metric of the route to an address.
     ///
     /// # Errors
-    /// There is none, or not one that can be changed.
+    /// There is no route, or none that can be changed.
     pub fn route(namespace: &Namespace, destination: IpAddr, metric: Metric) -> Result<Self, Error> {
         let identity = Route::to(namespace, destination)?.identity();
         let cookie = namespace.cookie().unwrap_or(0);
         Ok(Self::Route { namespace: namespace.inode, cookie, destination, metric, identity })
     }
 
-    /// As a person is told.
+    /// Its description for people.
     pub fn shown(&self) -> String {
         match self {
             Self::Socket { pid, descriptor, knob, .. } => {
@@ -112,10 +112,10 @@ impl Target {
         }
     }
 
-    /// Its value now.
+    /// Its current value.
     ///
     /// # Errors
-    /// [`Error::Gone`] where it is not there any more.
+    /// [`Error::Gone`] if it no longer exists.
     pub fn read(&self) -> Result<String, Error> {
         match self {
             Self::Socket { knob, .. } => knob.read(&self.descriptor()?),
@@ -124,7 +124,7 @@ impl Target {
         }
     }
 
-    /// What has to be written with the value to have all as it is now.
+    /// What has to be written with the value to restore the current state.
     pub(crate) fn memo(&self) -> Result<Option<String>, Error> {
         match self {
             Self::Socket { knob, .. } => Ok(knob.memo(&self.descriptor()?)),
@@ -132,12 +132,12 @@ impl Target {
         }
     }
 
-    /// Whether it is on the way from one value to another: whoever changed it was killed in the middle.
+    /// Whether it is between two values: the process that changed it was killed in the middle.
     pub(crate) fn is_passing(&self, now: &str, from: &str, to: &str) -> bool {
         matches!(self, Self::Socket { knob, .. } if knob.is_passing(now, from, to))
     }
 
-    /// Gives it a value, with what was noted of it where it is an old one.
+    /// Sets a value, with the memo if it is an old one.
     pub(crate) fn write(&self, value: &str, memo: Option<&str>) -> Result<(), Error> {
         match self {
             Self::Socket { knob, .. } => knob.write(&self.descriptor()?, value, memo),
@@ -149,7 +149,7 @@ impl Target {
         }
     }
 
-    /// The route, if it still is the same but for its metrics.
+    /// The route, if it is the same except for its metrics.
     fn found_route(&self, place: &Namespace) -> Result<Route, Error> {
         let Self::Route { destination, identity, .. } = self else { unreachable!("asked of routes only") };
         let route = Route::to(place, *destination)?;
@@ -170,7 +170,7 @@ impl Target {
         found.ok_or_else(|| Error::Gone(format!("network namespace {namespace}")))
     }
 
-    /// A copy of the descriptor: where it was, or wherever the socket is held now.
+    /// A duplicate of the descriptor: where it was, or where the socket is held now.
     fn descriptor(&self) -> Result<OwnedFd, Error> {
         let Self::Socket { pid, descriptor, cookie, .. } = self else {
             unreachable!("asked of sockets only")
@@ -193,7 +193,7 @@ impl Target {
 
 const AS_OWNER: &str = "its own user may, where ptrace(2) is allowed, and root";
 
-/// What a failed pidfd_getfd means.
+/// The meaning of a failed pidfd_getfd.
 fn no_getfd(error: std::io::Error) -> impl FnOnce(String) -> Error {
     move |what| match error.raw_os_error() {
         Some(libc::ENOSYS) => Error::NotThere { what: "pidfd_getfd came with Linux 5.6", source: error },
@@ -201,7 +201,7 @@ fn no_getfd(error: std::io::Error) -> impl FnOnce(String) -> Error {
     }
 }
 
-/// Another process that holds the socket: a child that inherited it, or one that it was passed to.
+/// Another process that holds the socket: a child that inherited it, or a process that received it.
 fn held_elsewhere(cookie: u64) -> Option<(u32, i32)> {
     let inode = Namespace::all().iter().find_map(|place| {
         let mut found = None;

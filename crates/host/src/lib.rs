@@ -1,6 +1,7 @@
-//! What can only the running Linux host tell?
+//! What can only be observed on the running Linux host?
 //!
-//! Privilege lives here, and nothing is analysed here. Unsafe code is confined to `capture::ring`.
+//! Privileged code is here, and nothing is analysed here. Unsafe code is confined to
+//! `capture::ring`.
 #![cfg(target_os = "linux")]
 
 pub mod capture;

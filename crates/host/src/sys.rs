@@ -1,4 +1,4 @@
-//! The one socket option that no safe wrapper reads.
+//! How is `TCP_INFO` read? It is the one socket option that no safe wrapper supports.
 #![expect(
     unsafe_code,
     reason = "getsockopt(TCP_INFO) into bytes of our own: the structures of the C libraries are too short"

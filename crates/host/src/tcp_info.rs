@@ -1,7 +1,9 @@
-//! What does the kernel itself know about a connection? `TCP_INFO`, of a socket or as sock_diag's attribute.
+//! What does the kernel itself know about a connection? `TCP_INFO`, from a socket or as sock_diag's
+//! attribute.
 //!
-//! The structure only ever grows at its end (include/uapi/linux/tcp.h), and every C library knows another length of it.
-//! So it is read by offset from the bytes that the kernel returned, and what an older kernel does not have is `None`.
+//! The structure only ever grows at its end (include/uapi/linux/tcp.h), and every C library has a
+//! different length of it. So it is read by offset from the bytes that the kernel returned, and
+//! fields that an older kernel lacks are `None`.
 
 use std::os::fd::AsFd;
 
@@ -10,8 +12,8 @@ use crate::sys;
 /// Defines the fields once: name, type in the kernel's structure, offset.
 macro_rules! tcp_info {
     ($($(#[$doc:meta])* $field:ident: $kind:ty = $offset:literal,)*) => {
-        /// The kernel's view of one connection, with the kernel's own names. Serialised, a field that is left out is
-        /// zero, and `null` is what the kernel does not know.
+        /// The kernel's view of one connection, with the kernel's own names. When serialised, a
+        /// field that is left out is zero, and `null` is a field that the kernel lacks.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         pub struct TcpInfo {
@@ -21,7 +23,7 @@ macro_rules! tcp_info {
         }
 
         impl TcpInfo {
-            /// Reads what `bytes` has, in this machine's byte order.
+            /// Parses `bytes`, in this machine's byte order.
             pub fn parse(bytes: &[u8]) -> Self {
                 Self { $($field: bytes.get($offset..).and_then(|rest| rest.first_chunk()).map(|b| <$kind>::from_ne_bytes(*b)),)* }
             }
@@ -46,7 +48,7 @@ tcp_info! {
     backoff: u8 = 4,
     /// Time stamps 1, SACK 2, window scaling 4, ECN 8.
     options: u8 = 5,
-    /// Exponents of the windows' scales: two fields of four bits; see [`TcpInfo::rcv_wscale`].
+    /// Window scale exponents: two fields of four bits; see [`TcpInfo::rcv_wscale`].
     window_scales: u8 = 6,
     /// Bit 0: the delivery rate was measured while the application had nothing more to send.
     delivery_flags: u8 = 7,
@@ -66,11 +68,11 @@ tcp_info! {
     lost: u32 = 32,
     /// Segments retransmitted and still in flight.
     retrans: u32 = 36,
-    /// Since data was sent, ms.
+    /// Time since data was last sent, ms.
     last_data_sent: u32 = 44,
-    /// Since data was received, ms.
+    /// Time since data was last received, ms.
     last_data_recv: u32 = 52,
-    /// Since an acknowledgement was received, ms.
+    /// Time since an acknowledgement was last received, ms.
     last_ack_recv: u32 = 56,
     /// Path MTU, bytes.
     pmtu: u32 = 60,
@@ -90,7 +92,7 @@ tcp_info! {
     reordering: u32 = 88,
     /// Round trip as the receiver estimates it, us.
     rcv_rtt: u32 = 92,
-    /// What the receive buffer's tuning aims at, bytes.
+    /// The target of receive buffer tuning, bytes.
     rcv_space: u32 = 96,
     /// Segments retransmitted over the connection's life.
     total_retrans: u32 = 100,
@@ -116,9 +118,9 @@ tcp_info! {
     delivery_rate: u64 = 160,
     /// Time with data to send or in flight, us.
     busy_time: u64 = 168,
-    /// Time stopped by the peer's window, us.
+    /// Time limited by the peer's window, us.
     rwnd_limited: u64 = 176,
-    /// Time stopped by the own send buffer, us.
+    /// Time limited by the own send buffer, us.
     sndbuf_limited: u64 = 184,
     /// Segments delivered.
     delivered: u32 = 192,
@@ -163,7 +165,7 @@ fn is_zero<T: From<u8> + PartialEq>(field: &Option<T>) -> bool {
 const ROOM_BYTES: usize = 512;
 
 impl TcpInfo {
-    /// The scale that this end announced, with which the peer multiplies its window.
+    /// The window scale that this end announced, for the peer to scale its windows.
     pub fn rcv_wscale(&self) -> Option<u8> {
         // Bit fields begin at the lower end on little-endian machines: the peer's scale first.
         self.window_scales.map(|both| if cfg!(target_endian = "little") { both >> 4 } else { both & 0xf })
@@ -172,7 +174,7 @@ impl TcpInfo {
     /// Asks the kernel about a socket.
     ///
     /// # Errors
-    /// It is no TCP socket.
+    /// It is not a TCP socket.
     pub fn of(socket: &impl AsFd) -> std::io::Result<Self> {
         let mut room = [0; ROOM_BYTES];
         sys::tcp_info(socket.as_fd(), &mut room).map(Self::parse)

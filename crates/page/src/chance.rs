@@ -1,17 +1,18 @@
-//! What did chance write? Numbers of which hardly one comes again, as times that vary by some microseconds.
+//! Which text is random? Numbers that hardly ever repeat, such as times that vary by some
+//! microseconds.
 //!
-//! To look in them for what was there before takes most of the time of deflating and finds nothing. What remains is that a digit takes less
-//! than half a byte: such text becomes blocks of deflate without any references (RFC 1951, 3.2.7), all with one code, which needs no
-//! counting.
+//! Searching them for repetitions takes most of the time of deflating, and finds nothing. What
+//! remains is that a digit takes less than half a byte: such text becomes deflate blocks without
+//! any references (RFC 1951, 3.2.7), all with one fixed code, which needs no counting.
 
-/// So much of a text is looked at.
+/// Bytes of a text that are examined.
 const SAMPLE_LEN: usize = 512;
-/// A number and its comma are as long as that on the average: shorter ones are few, and come again.
+/// Average length of a number with its comma: shorter numbers are few, and repeat.
 const NUMBER_LEN: usize = 4;
-/// Of so many numbers one may have been there before.
+/// One number in this many may be a repetition.
 const AGAIN: usize = 6;
-/// What columns consist of, and how many bits each takes: commas and the digits that numbers begin with oftener come oftest. One that does
-/// not occur makes the code complete.
+/// The bytes of columns, and the bits that each takes: commas and frequent first digits are most
+/// common. One unused symbol makes the code complete.
 const BITS: [(u8, u8); 15] = [
     (b'"', 6),
     (b',', 3),
@@ -29,16 +30,16 @@ const BITS: [(u8, u8); 15] = [
     (b'[', 6),
     (b']', 6),
 ];
-/// The end of a block, behind all bytes.
+/// The end-of-block symbol, after all bytes.
 const END: usize = 256;
 const END_BITS: u8 = 6;
-/// How many bits it takes to say how many bits a byte takes: most occur in no column and take none.
+/// The bits for the code length of each byte: most bytes occur in no column and have length 0.
 const BITS_OF_BITS: [(u8, u8); 5] = [(0, 1), (4, 2), (3, 3), (1, 4), (6, 4)];
-/// In which order the block has these (RFC 1951, 3.2.7), as far as they are not 0 to its end.
+/// The order of these in the block (RFC 1951, 3.2.7), up to the last that is not 0.
 const ORDER: [u8; 18] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1];
 
-/// Whether a text has nothing but numbers of columns, and few of them twice. Where it does not look so at its beginning, the rest is not
-/// looked at.
+/// Whether a text consists of numbers of columns, few of them repeated. If its beginning does not
+/// look like that, the rest is not examined.
 pub(crate) fn wrote(text: &[u8]) -> bool {
     let sample = &text[..text.len().min(SAMPLE_LEN)];
     let (mut seen, mut numbers, mut again) = ([0_u64; 64], 0, 0);
@@ -57,11 +58,11 @@ pub(crate) fn wrote(text: &[u8]) -> bool {
         && text.iter().fold(true, |all, byte| all & is_of_columns(byte))
 }
 
-/// The code, as bits in the order in which they are written, and how many.
+/// The code: bits in the order in which they are written, and their number.
 pub(crate) struct Code {
     bytes: [(u8, u8); 256],
     end: (u8, u8),
-    /// What a block begins with.
+    /// The beginning of each block.
     head: Bits,
 }
 
@@ -80,9 +81,9 @@ impl Default for Code {
 }
 
 impl Code {
-    /// Writes a block, and ends with a whole byte.
+    /// Writes a block, and ends at a byte boundary.
     pub(crate) fn write(&self, text: &[u8], to: &mut Vec<u8>) {
-        // Six bits a byte at most.
+        // At most six bits per byte.
         to.reserve(text.len() / 4 * 3 + 128);
         let mut bits = Bits { bytes: std::mem::take(to), ..Bits::default() };
         bits.bytes.extend_from_slice(&self.head.bytes);
@@ -94,7 +95,7 @@ impl Code {
             bits.flush();
         }
         bits.put(self.end);
-        // A stored block without a byte begins at a whole one.
+        // An empty stored block starts at a byte boundary.
         bits.put((0, 3));
         bits.flush();
         if bits.count > 0 {
@@ -106,7 +107,7 @@ impl Code {
     }
 }
 
-/// Bits, the first ones in the lowest places.
+/// Bits, the first ones in the lowest positions.
 #[derive(Default)]
 struct Bits {
     bytes: Vec<u8>,
@@ -115,14 +116,14 @@ struct Bits {
 }
 
 impl Bits {
-    /// Behind seven that wait there is room for eight codes.
+    /// With seven bits waiting, there is room for eight codes.
     #[inline]
     fn put(&mut self, (code, bits): (u8, u8)) {
         self.waiting |= u64::from(code) << self.count;
         self.count += u32::from(bits);
     }
 
-    /// Writes what whole bytes there are.
+    /// Writes the whole bytes.
     #[inline]
     fn flush(&mut self) {
         let whole = self.count / 8;
@@ -134,8 +135,8 @@ impl Bits {
     }
 }
 
-/// Another block follows; it has a code of its own, with no lengths and one distance, which does not occur; then how many bits each
-/// byte takes, the end, and the distance.
+/// Not the last block, and with its own code: no lengths and one unused distance; then the code
+/// length of each byte, of the end, and of the distance.
 fn head(lens: &[u8; END + 1]) -> Bits {
     let mut of = [0; 19];
     for (bits, len) in &BITS_OF_BITS {
@@ -158,7 +159,8 @@ fn head(lens: &[u8; END + 1]) -> Bits {
     head
 }
 
-/// Shorter codes first, of the same length in the order of what they stand for (RFC 1951, 3.2.2); written from their highest bit on.
+/// Shorter codes first; codes of the same length in the order of their symbols (RFC 1951, 3.2.2);
+/// written from their highest bit on.
 fn codes<const N: usize>(lens: &[u8; N]) -> [(u8, u8); N] {
     let mut codes = [(0, 0); N];
     let mut next = 0_u8;
@@ -185,7 +187,7 @@ mod tests {
         all.join(",").into_bytes()
     }
 
-    /// Some number below a million, another one for each.
+    /// A different number below a million for each.
     fn any(i: u64) -> i64 {
         (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as i64 % 1_000_000
     }

@@ -1,6 +1,7 @@
 //! Which connections are drawn packet by packet?
 //!
-//! Those of the exchanges that show a finding best, in the order of cost, then the most expensive ones, as far as there is room.
+//! Those of the exchanges that best show a finding, in the order of cost, then the most expensive
+//! ones, as far as there is room.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,26 +10,28 @@ use tcpwhy_core::LADDERS_MAX;
 use tcpwhy_core::report::{Connection, Report};
 use tcpwhy_wire::Endpoint;
 
-/// Packets of all that are drawn, about: a packet takes some 10 bytes of the file.
+/// Packets drawn in total, approximately: a packet takes some 10 bytes of the file.
 const PACKETS_MAX: u64 = 120_000;
-/// Of a short capture fewer, so that drawing takes a part of the time of reading, but not fewer than this.
+/// Fewer for a short capture, so that drawing takes only a part of the time of reading, but not
+/// fewer than this.
 const PACKETS_MIN: u64 = 60_000;
 const SHARE: u64 = 12;
 
-/// A connection that is to be drawn.
+/// A connection to be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Its number.
     pub id: u64,
-    /// Its first packet, by which a second pass knows it, and its last one.
+    /// Its first packet, by which a second pass identifies it, and its last one.
     pub first_packet: u64,
     /// See `first_packet`.
     pub last_packet: u64,
-    /// How many it has.
+    /// Number of packets.
     pub packets: u64,
     /// Its ends.
     pub ends: [Endpoint; 2],
-    /// Who is client was guessed, from the rest of the capture: a second pass needs that too.
+    /// Which end is the client was guessed from the rest of the capture: a second pass needs that
+    /// too.
     pub assumed: bool,
 }
 
@@ -46,9 +49,9 @@ impl Choice {
     }
 }
 
-/// The connections to draw, those that matter most first.
+/// The connections to draw, most important first.
 pub fn chosen(report: &Report) -> Vec<Choice> {
-    // Of many only the first few are looked at, so that the others need no order.
+    // Only the first few are needed, so the others are not sorted.
     let by_cost = report.connections.iter().enumerate();
     let mut by_cost: BinaryHeap<_> =
         by_cost.map(|(at, connection)| (connection.cost(), Reverse(at))).collect();

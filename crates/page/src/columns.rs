@@ -1,8 +1,9 @@
-//! How are a million numbers told to a page in few bytes?
+//! How are a million numbers passed to a page in few bytes?
 //!
-//! As columns, each number as what it adds to the one before: times, offsets and counters that grow become small numbers, and what
-//! grows steadily or stays as it is becomes one difference that comes again so many times. Deflate makes little of the rest. A page adds
-//! them up again into typed arrays. They are kept as the text that they will be, which is written once.
+//! As columns, each number as its difference to the one before: growing times, offsets and counters
+//! become small numbers, and steady growth or a constant becomes one difference with a repetition
+//! count. Deflate compresses the rest well. The page adds them up again into typed arrays. Columns
+//! are kept as the text that will be written, which is generated once.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -10,25 +11,25 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer};
 use serde_json::ser::Formatter;
 
-/// A column is written in parts of so many bytes, with which a piece is nearly as full as it may be.
+/// A column is written in parts of this many bytes, which fill pieces nearly completely.
 const PART_LEN: usize = 16 << 10;
-/// A difference that comes again as often as that is counted: `,0,0,0` is longer than `,[3]`.
+/// A difference that is repeated at least this often is counted: `,0,0,0` is longer than `,[3]`.
 const COUNTED: usize = 3;
 
-/// A column of integers; serialises as differences, the first one's to 0. A list of one number among them has the difference in front of
-/// it come again so many times.
+/// A column of integers; serialises as differences, starting from 0. A list with one number among
+/// them repeats the difference before it that many times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Column {
-    /// Each difference behind a comma.
+    /// Each difference after a comma.
     text: Vec<u8>,
     last: i64,
-    /// The last one in the text, and how many behind it are the same.
+    /// The last one in the text, and how often it is repeated after that.
     difference: i64,
     again: usize,
     len: usize,
 }
 
-/// JSON without spaces, in which bytes are text that is a list already.
+/// JSON without spaces, in which byte strings are already the text of a list.
 pub(crate) struct Columns;
 
 impl Column {
@@ -48,7 +49,7 @@ impl Column {
         self.push(i64::try_from(value).unwrap_or(i64::MAX));
     }
 
-    /// The last one so many times more.
+    /// Repeats the last number this many times.
     pub(crate) fn repeat(&mut self, count: usize) {
         if count > 0 {
             self.push(self.last);
@@ -79,16 +80,17 @@ fn put(difference: i64, text: &mut Vec<u8>) {
     let (digits, count) = digits(number);
     let (before, before_len) = if difference < 0 { (u128::from(b'-') << 8, 2) } else { (0, 1) };
     let all = u128::from(b',') | before | u128::from(digits) << (8 * before_len);
-    // So much is copied without asking how much.
+    // Copies a fixed length, which is faster than the exact one.
     let len = text.len() + before_len + count;
     text.extend_from_slice(&all.to_le_bytes());
     text.truncate(len);
 }
 
-/// The digits of a number of up to eight, the first one in the lowest byte, and how many these are.
+/// The digits of a number of up to eight digits, the first one in the lowest byte, and their count.
 #[inline]
 fn digits(number: u32) -> (u64, usize) {
-    // In halves, quarters, and one by one: what a division would be is a multiplication in all places at once.
+    // In halves, quarters, and single digits: each division is a multiplication in all positions at
+    // once.
     let fours = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let twos = hundreds | (fours - 100 * hundreds) << 16;
@@ -104,7 +106,8 @@ fn put_long(difference: i64, text: &mut Vec<u8>) {
     text.extend_from_slice(difference.to_string().as_bytes());
 }
 
-/// The same difference as before, so many times. In front of all others it is 0, which is not there yet.
+/// Repeats the previous difference this many times. At the start it is 0, which is not in the text
+/// yet.
 fn put_again(mut count: usize, difference: i64, text: &mut Vec<u8>) {
     if count > 0 && text.is_empty() {
         put(difference, text);
@@ -143,7 +146,7 @@ impl Formatter for Columns {
 mod tests {
     use super::*;
 
-    /// Differences, and how many times more each comes.
+    /// Differences, and repetition counts.
     #[derive(serde::Deserialize)]
     #[serde(untagged)]
     enum Step {
@@ -186,7 +189,7 @@ mod tests {
         }
     }
 
-    /// The difference in front of one that says how many times more it comes.
+    /// The difference before a repetition count.
     fn before_of(steps: &[Step], again: &Step) -> i64 {
         let at = steps.iter().position(|step| std::ptr::eq(step, again)).expect("one of them");
         match steps[at - 1] {

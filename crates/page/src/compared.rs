@@ -1,4 +1,5 @@
-//! What does the page get of a comparison? The document `tcpwhy.compare/1`, and the causes as every page has them.
+//! What does the page get from a comparison? The document `tcpwhy.compare/1`, and the causes as on
+//! every page.
 
 use serde::Serialize;
 use tcpwhy_report::compare::Comparison;
@@ -15,7 +16,8 @@ pub struct Compared<'a> {
 }
 
 impl<'a> Compared<'a> {
-    /// `paths` are shown as they are, so that they are to be harmless (`escape::visible`); `version` is tcpwhy's own.
+    /// `paths` are shown unchanged, so they must be safe (`escape::visible`); `version` is tcpwhy's
+    /// own.
     pub fn new(comparison: &'a Comparison, paths: [&'a str; 2], version: &'a str) -> Self {
         Self {
             schema: "tcpwhy.compared/1",

@@ -8,7 +8,8 @@ use tcpwhy_wire::{Duration, Endpoint, Instant};
 
 use crate::columns::Column;
 
-/// The row of each connection by its number: of those of which exchanges are listed, those that findings show, and those that are drawn.
+/// The row of each connection by its number: for connections with listed exchanges, those of
+/// findings, and those that are drawn.
 pub(crate) fn rows(report: &Report, drawn: &[(u64, &Connection)]) -> BTreeMap<u64, usize> {
     let shown = report.findings.iter().map(|finding| finding.worst.0);
     let wanted: BTreeSet<u64> = shown.chain(drawn.iter().map(|(id, _)| *id)).collect();
@@ -24,7 +25,7 @@ pub(crate) struct Connections {
     /// The addresses and ports, each once.
     endpoints: Vec<String>,
     id: Column,
-    /// Places among the endpoints.
+    /// Indexes of endpoints.
     client: Column,
     server: Column,
     /// Since the origin.
@@ -33,21 +34,21 @@ pub(crate) struct Connections {
     packets: Column,
     client_bytes: Column,
     server_bytes: Column,
-    /// -1 where nothing shows it.
+    /// -1 if unknown.
     rtt_min_ns: Column,
     /// client, server, middle, unknown
     vantage: Column,
-    /// Who is client is a guess: 1.
+    /// 1 if which end is the client is a guess.
     assumed: Column,
-    /// Setups, exchanges and messages billed, listed or not, and what they took together.
+    /// Setups, exchanges and messages billed, listed or not, and their total time.
     billed: Column,
     elapsed_ns: Column,
-    /// The cause that took most of it, by its place among the causes; -1 where nothing was billed.
+    /// Index of the cause that took most of it; -1 if nothing was billed.
     cause: Column,
 }
 
 impl Connections {
-    /// Those that have a row.
+    /// The connections that have a row.
     pub(crate) fn of(report: &Report, rows: &BTreeMap<u64, usize>, origin: Instant) -> Self {
         let mut table = Self::default();
         let mut places: HashMap<Endpoint, usize> = HashMap::new();

@@ -1,7 +1,8 @@
 //! What does the page get? The document `tcpwhy.page/3`, whose schema is docs/schema/tcpwhy.page.3.schema.json.
 //!
-//! Fields are added, never renamed, within a schema number. Times are integer nanoseconds since the origin, the capture's first packet,
-//! so that a double holds them exactly; the origin itself stands there as text.
+//! Fields are added, never renamed, within a schema number. Times are integer nanoseconds since the
+//! origin, the capture's first packet, so that a double holds them exactly; the origin itself is
+//! given as text.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -20,29 +21,30 @@ use crate::connections::{Connections, rows};
 use crate::exchanges::Exchanges;
 use crate::packets::{Packets, Sacks};
 
-/// The name of the document's form.
+/// The name of the document's schema.
 pub const SCHEMA: &str = "tcpwhy.page/3";
 
 /// What is known besides the report.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// What was read; names are shown as they are, so that they are to be harmless (`escape::visible`).
+    /// The inputs; names are shown unchanged, so they must be safe (`escape::visible`).
     pub files: &'a [CaptureInfo],
     /// tcpwhy's own version.
     pub version: &'a str,
-    /// The command that reads the same again.
+    /// The command that reads the same input again.
     pub again: &'a str,
-    /// By how much the reader's clock is ahead of UTC, in seconds.
+    /// How far the reader's time zone is ahead of UTC, in seconds.
     pub offset_s: i32,
     /// Addresses were replaced.
     pub is_anonymized: bool,
-    /// Whoever shows the page can be asked for what is not in it.
+    /// The page is served, and can request data that it does not contain.
     pub is_served: bool,
-    /// What times count from, where that is not to be found here.
+    /// The origin of times, if it cannot be derived from this data.
     pub origin: Option<Instant>,
 }
 
-/// Does something for every number below the first one, in any order and each once, where it likes several at a time.
+/// Calls a function for every number below the first argument, each once, in any order, possibly
+/// several in parallel.
 pub type Each<'a> = &'a dyn Fn(usize, &(dyn Fn(usize) + Sync));
 
 /// The whole document.
@@ -58,10 +60,10 @@ pub struct Page<'a> {
     served: bool,
     /// The report's document, without its connections.
     report: Document<'a>,
-    /// In the order of the numbers that columns have.
+    /// In the order of the indexes in columns.
     causes: Vec<CauseDto>,
     stacks: [&'static str; Stack::ALL.len()],
-    /// What limits all of it, in words.
+    /// Limits of the results, in words.
     notes: Vec<String>,
     /// For each finding of the report.
     told: Vec<Told>,
@@ -80,11 +82,11 @@ pub(crate) struct CauseDto {
 #[derive(Debug, Serialize)]
 struct Told {
     sentence: String,
-    /// It takes a share that makes a service slow.
+    /// Its share makes a service slow.
     matters: bool,
-    /// The text shows it: there is something to act on.
+    /// The text report shows it: it can be acted on.
     shown: bool,
-    /// Where to look.
+    /// Its packets.
     packets: Vec<Cited>,
 }
 
@@ -97,9 +99,10 @@ struct Cited {
 }
 
 impl<'a> Page<'a> {
-    /// The report, and of the connections in `drawn` the packets. These come from a second pass, in which they may have had other
-    /// numbers: what counts is their first packet, and that their bills are the same. What no ladder has stands beside: SACK blocks by the
-    /// connection's first packet, and nanoseconds on the way by packet. What is large is made by `each`.
+    /// The report, and the packets of the connections in `drawn`. These come from a second pass, in
+    /// which numbers may differ: connections are matched by their first packet and equal bills.
+    /// Data that ladders lack is passed separately: SACK blocks by the connection's first packet,
+    /// and one-way delays in nanoseconds by packet. Large parts are built by `each`.
     pub fn new(
         report: &'a Report,
         drawn: &'a Report,
@@ -129,7 +132,7 @@ impl<'a> Page<'a> {
             let (id, again) = drawn[at];
             let sacks = sacks.get(&again.packet_range[0]).unwrap_or(&nothing);
             let rooms = || rooms.lock().unwrap_or_else(PoisonError::into_inner);
-            // What has been touched once is used again.
+            // Memory that has been touched once is reused.
             let mut room = rooms().pop().unwrap_or_default();
             packets[at].get_or_init(|| Packets::of(again, id, (sacks, ways), origin, &mut room));
             rooms().push(room);
@@ -153,29 +156,30 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Whoever shows it can be asked for what is not in it.
+    /// The page is served, and can request data that it does not contain.
     pub const fn is_served(&self) -> bool {
         self.served
     }
 
-    /// Connections that are listed.
+    /// Number of connections listed.
     pub fn connections(&self) -> usize {
         self.connections.len()
     }
 }
 
-/// All causes, in the order of their numbers.
+/// All causes, in the order of their indexes.
 pub(crate) fn causes() -> Vec<CauseDto> {
     Cause::ALL.map(CauseDto::of).into()
 }
 
-/// What a page's times count from: the first packet.
+/// The origin of a page's times: the first packet.
 pub fn origin(report: &Report, files: &[CaptureInfo]) -> Instant {
     let starts = report.connections.iter().map(|connection| connection.span[0]);
     starts.chain(total(files).first).min().unwrap_or(Instant::from_nanos(0))
 }
 
-/// The number that a connection of a later pass has in the report, where it begins with the same packet and came out the same.
+/// The number in the report of a connection from a later pass, if it begins with the same packet
+/// and has the same bill.
 pub fn known_as(report: &Report, again: &Connection) -> Option<u64> {
     let of = report.connection_from(again.packet_range[0])?;
     let is_same =
@@ -183,7 +187,8 @@ pub fn known_as(report: &Report, again: &Connection) -> Option<u64> {
     is_same.then_some(of.id)
 }
 
-/// Whether what both lists have is the same: either may have ended sooner for want of room, or been thinned.
+/// Whether exchanges in both lists are equal: either list may have ended earlier for want of room,
+/// or been thinned.
 fn is_same(some: &[Exchange], others: &[Exchange]) -> bool {
     let known: BTreeMap<u64, &Exchange> = others.iter().map(|exchange| (exchange.n, exchange)).collect();
     some.iter().all(|exchange| known.get(&exchange.n).is_none_or(|other| *other == exchange))

@@ -1,7 +1,7 @@
-//! How is a long text deflated in pieces, by several at a time?
+//! How is a long text deflated in pieces, by several threads?
 //!
-//! Each piece is deflated by itself and ends with a whole byte, as pigz has it: one behind the other they are one stream of gzip (RFC 1952),
-//! the same whoever deflated which.
+//! Each piece is deflated separately and ends at a byte boundary, as in pigz: concatenated, they
+//! are one gzip stream (RFC 1952), which does not depend on the threads.
 
 use std::io::{self, Write};
 
@@ -9,18 +9,18 @@ use flate2::{Compress, Compression, Crc, FlushCompress};
 
 use crate::chance::{self, Code};
 
-/// A piece looks for nothing in those before it, which costs a hundredth of the file.
+/// A piece does not refer to earlier ones, which costs a hundredth of the file.
 pub(crate) const PIECE_LEN: usize = 1 << 18;
-/// By so much it is asked whether chance wrote it.
+/// The unit in which text is checked for randomness.
 const BLOCK_LEN: usize = 1 << 11;
-/// The first level takes a little less time than the second, for a file that is a tenth to a fifth larger.
+/// Level 1 is a little faster than level 2, for a file that is a tenth to a fifth larger.
 const LEVEL: Compression = Compression::new(1);
-/// Deflated, without a name or a time, by an unknown system.
+/// Deflate, no name, no time, unknown system.
 const HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 /// The last block of a stream, which is empty (RFC 1951, 3.2.6).
 const LAST: [u8; 2] = [3, 0];
 
-/// Deflates pieces, one after the other, in the same memory.
+/// Deflates pieces one after the other, reusing memory.
 pub struct Deflater {
     others: Compress,
     chance: Code,
@@ -65,7 +65,7 @@ impl Deflater {
             let done = self.others.total_in() as usize;
             let state = self.others.compress_vec(&text[done..], bytes, FlushCompress::Sync);
             debug_assert!(state.is_ok(), "deflate takes all: {state:?}");
-            // All is out where room is left.
+            // If there is room left, everything has been written.
             if bytes.len() < bytes.capacity() {
                 return;
             }
@@ -74,7 +74,7 @@ impl Deflater {
     }
 }
 
-/// A stream of gzip.
+/// A gzip stream.
 pub struct Gzip<'a> {
     to: &'a mut dyn Write,
     crc: Crc,
@@ -90,7 +90,7 @@ impl<'a> Gzip<'a> {
     ///
     /// # Errors
     ///
-    /// Those of whatever it is written to.
+    /// Those of the writer.
     pub fn put(&mut self, piece: &Deflated) -> io::Result<()> {
         self.crc.combine(&piece.crc);
         self.to.write_all(&piece.bytes)
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn pieces_are_one_stream() {
         let mut x = 1_u32;
-        // Text, and what does not become shorter.
+        // Text, and bytes that cannot be compressed.
         let mut noise = || {
             x ^= x << 13;
             x ^= x >> 17;

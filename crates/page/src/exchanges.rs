@@ -1,7 +1,7 @@
-//! Which exchanges does the page draw, and what does it know of each?
+//! Which exchanges does the page draw, and what does it know about each?
 //!
-//! Those that the report lists: all of them up to a number, beyond it a sample of the whole capture (`tcpwhy_core::stands_for`). Of the
-//! connections that are drawn packet by packet all.
+//! Those that the report lists: all of them up to a limit, beyond it a sample of the whole capture
+//! (`tcpwhy_core::stands_for`). For connections that are drawn packet by packet, all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +12,10 @@ use tcpwhy_wire::Instant;
 
 use crate::columns::Column;
 
-/// The exchanges, in the order of their starts. Each has its bill as `lines` rows of the bill's columns.
+/// The exchanges, in order of start. Each has its bill as `lines` rows of the bill's columns.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Exchanges {
-    /// Row among the connections.
+    /// Row of its connection.
     connection: Column,
     n: Column,
     kind: Column,
@@ -27,10 +27,11 @@ pub(crate) struct Exchanges {
     first_packet: Column,
     /// Packets from the first to the last, both included.
     packets: Column,
-    /// How many exchanges it stands for; 0 where others stand for it.
+    /// How many exchanges it represents; 0 if others represent it.
     stands_for: Column,
     lines: Column,
-    /// Of the bills: which cause, by its place among the causes, whose side (client, server, path, unknown), how sure (possible, likely, certain), how long.
+    /// The bills: index of the cause, side (client, server, path, unknown), confidence (possible,
+    /// likely, certain), and time.
     bill_cause: Column,
     bill_side: Column,
     bill_confidence: Column,
@@ -38,8 +39,8 @@ pub(crate) struct Exchanges {
 }
 
 impl Exchanges {
-    /// Those that the report lists, and the others of the drawn connections, which stand for nothing: they are among what others stand
-    /// for. `rows` has the rows of connections by their numbers.
+    /// The exchanges listed by the report, and the others of the drawn connections, which represent
+    /// none: they are represented by others. `rows` has the rows of connections by number.
     pub(crate) fn of(
         report: &Report,
         drawn: &[(u64, &Connection)],

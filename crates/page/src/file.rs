@@ -1,7 +1,8 @@
 //! How does the data get into the page?
 //!
-//! Deflated and in base64, in an element that no browser runs: nothing of a capture is ever markup. The page itself is what `page/`
-//! builds, with its script and its style allowed by their hashes and everything else forbidden.
+//! Deflated and in base64, in an element that no browser runs: nothing from a capture is ever
+//! markup. The page itself is built in `page/`, with its script and its style allowed by their
+//! hashes and everything else forbidden.
 
 use std::io::{self, Write};
 
@@ -16,9 +17,9 @@ use crate::deflated::{Deflater, Gzip, PIECE_LEN};
 
 /// The built page.
 pub const BUILT: &str = include_str!("../built/page.html");
-/// Where the data goes.
+/// The placeholder for the data.
 const PLACE: &str = "@DATA@";
-/// What the page may load: nothing, and where it is served, from there.
+/// What the page may load: nothing or, if it is served, data from its own server.
 const LOADS: [&str; 2] = ["default-src 'none';", "default-src 'none'; connect-src 'self';"];
 
 /// Writes the page with its data.
@@ -39,7 +40,7 @@ pub fn write_compared(compared: &Compared<'_>, to: impl Write) -> io::Result<()>
     around(false, to, |gzip| write_plain(compared, &mut Deflating::into(gzip)))
 }
 
-/// Writes the page around what `put_data` puts there, the pieces of `write_plain`.
+/// Writes the page around the data that `put_data` writes, the pieces of `write_plain`.
 ///
 /// # Errors
 ///
@@ -49,7 +50,7 @@ pub fn around(
     to: impl Write,
     put_data: impl FnOnce(&mut Gzip<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    // What is encoded comes in pieces of a kilobyte.
+    // Encoded data comes in pieces of a kilobyte.
     let mut to = io::BufWriter::with_capacity(1 << 16, to);
     let (before, behind) =
         BUILT.split_once(PLACE).unwrap_or_else(|| unreachable!("the built page has a place for the data"));
@@ -76,7 +77,7 @@ pub fn write_data(data: &impl Serialize, mut to: impl Write) -> io::Result<()> {
     to.flush()
 }
 
-/// Writes the data as it is. Each call of `write` is a piece that is to be deflated by itself.
+/// Writes the data uncompressed. Each call of `write` is a piece to be deflated separately.
 ///
 /// # Errors
 ///
@@ -93,7 +94,7 @@ fn pack(to: &mut dyn Write, put_data: impl FnOnce(&mut Gzip<'_>) -> io::Result<(
     gzip.finish()
 }
 
-/// Deflates pieces where they come from.
+/// Deflates pieces as they come.
 struct Deflating<'a, 'b>(&'a mut Gzip<'b>, Deflater);
 
 impl<'a, 'b> Deflating<'a, 'b> {

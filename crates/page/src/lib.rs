@@ -1,8 +1,9 @@
 //! How does a report become one page that opens offline?
 //!
-//! `data` is the contract with the page (`tcpwhy.page/3`, docs/schema): the report's own document without its lists, and these as
-//! columns, thinned where they are long. `packets` is a connection as its time-sequence graph needs it, `choice` says which
-//! connections are worth that, and `file` puts the data into the page that `page/` builds. Pure.
+//! `data` is the contract with the page (`tcpwhy.page/3`, docs/schema): the report's own document
+//! without its lists, and these as columns, thinned if they are long. `packets` is a connection for
+//! its time-sequence graph, `choice` says which connections get one, and `file` puts the data into
+//! the page that `page/` builds. Pure.
 #![forbid(unsafe_code)]
 
 mod chance;

@@ -1,7 +1,8 @@
 //! What does a connection's time-sequence graph need of its packets?
 //!
-//! Each packet with its place in the stream, what it acknowledges, the window, what let it leave and what the time before it was
-//! billed to. Of a long connection runs of packets that follow each other are one row, from the first one's time to the last one's.
+//! Each packet with its offset in the stream, its ACK, the window, what released it and what the
+//! time before it was billed to. In a long connection, runs of consecutive packets become one row,
+//! from the first one's time to the last one's.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +13,18 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 use crate::columns::Column;
 
-/// Rows of one connection at most, about.
+/// Rows of one connection, approximately.
 const ROWS_MAX: usize = 60_000;
-/// A wait that is so small a part of what a row may reach over is not drawn.
+/// A wait shorter than this fraction of a merged row's time span is not drawn.
 const LITTLE: i64 = 4;
-/// Rounds of one connection at most.
+/// Maximum number of rounds of one connection.
 const ROUNDS_MAX: usize = 4_000;
 
-/// SACK blocks of a connection's packets: by packet, the edges of each block as seen from the packet's own acknowledgement.
+/// SACK blocks of a connection's packets: by packet, the edges of each block relative to the
+/// packet's own ACK number.
 pub type Sacks = BTreeMap<u64, Vec<[i32; 2]>>;
 
-/// Remembers the SACK blocks of a segment, which no ladder has.
+/// Remembers the SACK blocks of a segment, which ladders lack.
 pub fn note_sacks(sacks: &mut Sacks, segment: &Segment) {
     let blocks = segment.options.sack();
     if segment.flags.ack() && !blocks.is_empty() {
@@ -31,33 +33,36 @@ pub fn note_sacks(sacks: &mut Sacks, segment: &Segment) {
     }
 }
 
-/// The packets of one connection: what client and server sent, whose rows follow each other by the numbers of their packets.
+/// The packets of one connection: the client's and the server's, each in the order of packet
+/// numbers.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Packets {
     /// The connection's number.
     id: u64,
-    /// Packets that a row stands for at most reach over so long; 0 where each has its own.
+    /// The longest time that a merged row may span; 0 if each packet has its own row.
     merged_ns: i64,
-    /// Packets that are not here, for which there was no room.
+    /// Packets left out for want of room.
     omitted: u64,
-    /// What is added to an offset of client and server to have the relative sequence number of Wireshark; a SYN's is one less.
+    /// Added to an offset of client and server, this gives Wireshark's relative sequence number; a
+    /// SYN's is one less.
     seq_base: [i64; 2],
-    /// Bytes of client and server in front of the first ones that were seen: offsets count from there.
+    /// Bytes of client and server before the first ones that were seen: offsets count from there.
     #[serde(skip)]
     unseen: [i64; 2],
     sent: [Sent; 2],
     rounds: Rounds,
 }
 
-/// What one end sent: by itself it grows more steadily than among the other's.
+/// One end's packets: separately they grow more steadily than mixed with the other's.
 #[derive(Debug, Default, Serialize)]
 struct Sent {
     packet: Column,
     at_ns: Column,
-    /// The lengths of waits, see `lines`. Mostly all of the time since the row before was billed, and what is left of it without the last
-    /// of them would be written twice: that one is told by how much longer it is.
+    /// The lengths of waits, see `lines`. Usually all of the time since the previous row was
+    /// billed, and the last wait would repeat what is left of it: so the last one is stored as the
+    /// difference.
     ns: Column,
-    /// To the last packet of the row.
+    /// Until the last packet of the row.
     lasts_ns: Column,
     count: Column,
     offset: Column,
@@ -65,24 +70,24 @@ struct Sent {
     /// -1 without ACK.
     ack: Column,
     window: Column,
-    /// The window's field, where its scale is not known; else -1.
+    /// The window field if its scale is unknown, otherwise -1.
     raw: Column,
     flags: Column,
-    /// -1 where it belongs to none.
+    /// -1 if it belongs to none.
     exchange: Column,
     /// write, packet, timer, burst, control
     trigger: Column,
-    /// The packet that let it leave came so many before it; 0 where none did.
+    /// How many packets before it its releasing packet came; 0 if there is none.
     released_ago: Column,
-    /// What the time before it was billed to: so many causes, and for how long each.
+    /// What the time before it was billed to: the number of causes, and the time of each.
     lines: Column,
     cause: Column,
     sacks: SackRows,
     ways: Ways,
-    /// What is nearly always as in the row before, and in how many rows behind that it is.
+    /// Values that usually equal the previous row's, and for how many further rows they do.
     #[serde(skip)]
     steady: Option<[i64; 7]>,
-    /// When the last packet of the row before was there.
+    /// When the last packet of the previous row passed.
     #[serde(skip)]
     ended: Option<Instant>,
     #[serde(skip)]
@@ -97,7 +102,7 @@ struct SackRows {
     end: Column,
 }
 
-/// How long packets were under way, where two captures have them.
+/// One-way delays, if two captures have the packets.
 #[derive(Debug, Default, Serialize)]
 struct Ways {
     row: Column,
@@ -112,29 +117,30 @@ struct Rounds {
     took_ns: Column,
     flight_bytes: Column,
     window_bytes: Column,
-    /// -1 where nothing was billed.
+    /// -1 if nothing was billed.
     cause: Column,
     ns: Column,
 }
 
-/// Packets in a row of the page.
+/// Packets in one row of the page.
 struct Row<'a> {
     first: &'a Rung,
     last: &'a Rung,
     count: u64,
-    /// Payload, which is without a gap.
+    /// Payload, without a gap.
     len: u64,
 }
 
 impl<'a> Row<'a> {
-    /// Of one packet.
+    /// A row of one packet.
     fn of(rung: &'a Rung) -> Self {
         Self { first: rung, last: rung, count: 1, len: u64::from(rung.len) }
     }
 }
 
 impl Packets {
-    /// Of a connection that has the number `id` in the report. What is kept in little room is unpacked in `room`.
+    /// For the connection with number `id` in the report. Compactly stored packets are unpacked in
+    /// `room`.
     pub(crate) fn of(
         connection: &Connection,
         id: u64,
@@ -176,8 +182,8 @@ impl Packets {
         table
     }
 
-    /// Of a part of a connection, bytes that lie in front of it are sent again and acknowledged; offsets stop at the first one that was
-    /// seen. A reset may acknowledge anything.
+    /// If the beginning of a connection is missing, retransmissions and ACKs may concern earlier
+    /// bytes; offsets start at the first byte seen. A reset may acknowledge anything.
     fn begin_with_the_unseen(&mut self, ladder: &[Rung]) {
         let base = self.seq_base;
         let before = |side: usize, seq: u32, offset: u64| {
@@ -197,7 +203,7 @@ impl Packets {
         }
     }
 
-    /// Where the byte with this sequence number lies.
+    /// The offset of the byte with this sequence number.
     fn offset_of(&self, side: usize, seq: u32, offset: u64) -> i64 {
         let seen = offset as i64 + self.unseen[side];
         seen + i64::from(seq.wrapping_sub((seen + self.seq_base[side]) as u32) as i32)
@@ -206,7 +212,7 @@ impl Packets {
     fn push(&mut self, row: &Row<'_>, (sacks, ways): (&Sacks, &BTreeMap<u64, i64>), origin: Instant) {
         let rung = row.first;
         let side = usize::from(rung.from == Side::Server);
-        // What a reset says of either need not be so.
+        // A reset's numbers may be wrong.
         let offset = |side, seq, offset: u64, is_reset| {
             if is_reset { offset as i64 + self.unseen[side] } else { self.offset_of(side, seq, offset) }
         };
@@ -232,7 +238,7 @@ impl Packets {
 }
 
 impl Sent {
-    /// A row that begins and acknowledges there.
+    /// A row with this offset and ACK.
     fn push(&mut self, row: &Row<'_>, [begin, ack]: [i64; 2], origin: Instant) {
         let (rung, last) = (row.first, row.last);
         self.packet.push_count(rung.packet);
@@ -278,7 +284,7 @@ impl Sent {
         self.lines.push(lines);
     }
 
-    /// What is nearly always as in the row before.
+    /// The columns that usually repeat the previous row.
     fn steady_columns(&mut self) -> [&mut Column; 7] {
         [
             &mut self.lasts_ns,
@@ -291,7 +297,7 @@ impl Sent {
         ]
     }
 
-    /// There are no more rows, or the next one is another one.
+    /// There are no more rows, or the next one is different.
     fn end(&mut self) {
         let again = std::mem::take(&mut self.again);
         self.steady_columns().into_iter().for_each(|column| column.repeat(again));
@@ -323,8 +329,8 @@ impl Rounds {
     }
 }
 
-/// Rows of packets: each direction's packets go on one row as long as they follow each other without anything to say about them but
-/// little waits, and within so long a time.
+/// Merges packets into rows: a direction's packets share a row while they follow each other with
+/// nothing to report but short waits, and within a limited time.
 fn rows<'a>(ladder: &'a [Rung], sacks: &Sacks, within: Duration) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'a>> = Vec::new();
     let mut open: [Option<usize>; 2] = [None, None];
@@ -341,7 +347,7 @@ fn rows<'a>(ladder: &'a [Rung], sacks: &Sacks, within: Duration) -> Vec<Row<'a>>
                 && goes_on
                 && is_alike
                 && acks_on
-                // Where the link spaces a transfer, each packet has waited a little.
+                // If the link paces a transfer, each packet has waited a little.
                 && rung.billed.lines().all(|(_, span)| span.times(LITTLE) <= within)
                 && !sacks.contains_key(&rung.packet)
                 && !sacks.contains_key(&row.last.packet)

@@ -1,7 +1,7 @@
 //! Which fixes does this finding call for, in which order, and what would each save?
 //!
-//! The saving is the bill's own: what the cause took, as far as the fix takes it away. Where the bill cannot tell (a
-//! larger window runs into the next limit), it says so instead of guessing.
+//! The saving is taken from the bill: the time of the cause, as far as the fix removes it. If the
+//! bill cannot tell (a larger window runs into the next limit), it says so instead of guessing.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::report::{Confidence, Finding};
@@ -33,7 +33,7 @@ pub struct Remedy {
     pub caveat: Option<&'static str>,
     /// What it would save over the whole capture.
     pub saves: Saves,
-    /// How sure it is that this fix takes the cause away.
+    /// How certain it is that this fix removes the cause.
     pub confidence: Confidence,
     /// How to apply it on that side, by language and server.
     pub how: Vec<How>,
@@ -42,20 +42,20 @@ pub struct Remedy {
 /// What a fix would save over the whole capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Saves {
-    /// This much: nothing else stands behind the wait.
+    /// This much: nothing else would cause the wait.
     Estimate(Duration),
     /// No more than this: the next limit may take part of it.
     AtMost(Duration),
-    /// So much at least, where nothing but the start of a transfer is the next limit, and so much at most.
+    /// At least the first, if slow start is the only next limit, and at most the second.
     Between(Duration, Duration),
     /// The bill cannot tell.
     Unknown,
 }
 
-/// The fixes for a finding, the best one first.
+/// The fixes for a finding, best first.
 pub fn remedies_for(finding: &Finding) -> Vec<Remedy> {
     let steps = plan(finding.cause);
-    // A form that no fix is made for is answered like a finding without a form: with all of them.
+    // A form without fixes of its own gets all fixes, like a finding without a form.
     let form = finding.detail.form.filter(|form| steps.iter().any(|step| step.forms.contains(form)));
     steps
         .iter()
@@ -69,7 +69,7 @@ pub fn remedies_for(finding: &Finding) -> Vec<Remedy> {
                 id: step.fix.id,
                 side,
                 what: worded(step.what(), side),
-                // It speaks of what the catalogue's sentence advises.
+                // The caveat is about the catalogue's own sentence.
                 caveat: step.fix.caveat.filter(|_| !step.is_told()),
                 saves: if_so(step.saves.of(finding), finding.confidence),
                 confidence: step.confidence.min(finding.confidence),
@@ -80,7 +80,7 @@ pub fn remedies_for(finding: &Finding) -> Vec<Remedy> {
 }
 
 impl Fix {
-    /// How the fix is applied on one side; everything where the side is the path's or unknown.
+    /// How the fix is applied on one side; all instructions if the side is the path or unknown.
     pub fn how_on(&self, side: Side) -> impl Iterator<Item = How> + use<> {
         self.how.iter().copied().filter(move |how| match side {
             Side::Client | Side::Server => how.only.is_none_or(|only| only == side),
@@ -89,7 +89,7 @@ impl Fix {
     }
 }
 
-/// Fills in who is meant.
+/// Fills in the sides.
 pub(crate) fn worded(what: &str, side: Side) -> String {
     let name = |side: Side| match side {
         Side::Client | Side::Server => side.name(),
@@ -105,13 +105,13 @@ pub(crate) struct Step {
     pub(crate) who: Who,
     saves: Rule,
     confidence: Confidence,
-    /// Only for these sub-forms of the cause; none for all of them.
+    /// Only for these forms of the cause; empty for all of them.
     pub(crate) forms: &'static [Form],
-    /// Not for these.
+    /// Not for these forms.
     unless: &'static [Form],
-    /// It is for what such a form can be instead of its cause.
+    /// It is for the other reading of such a form, not for its cause.
     other_reading: bool,
-    /// How it is said there, where the catalogue's sentence does not fit.
+    /// Its own sentence, if the catalogue's does not fit.
     said: Option<&'static str>,
 }
 
@@ -121,7 +121,7 @@ impl Step {
         self.said.unwrap_or(self.fix.what)
     }
 
-    /// Whether another step of the cause has told how the same fix is applied.
+    /// Whether another step of the cause already explains how to apply the same fix.
     pub(crate) const fn is_told(&self) -> bool {
         self.said.is_some()
     }
@@ -138,7 +138,7 @@ pub(crate) enum Who {
     Client,
     /// Always the server.
     Server,
-    /// The network, or whoever runs it.
+    /// The network, or its operator.
     Path,
 }
 
@@ -154,18 +154,18 @@ impl Who {
     }
 }
 
-/// How much of the finding's time the fix takes away.
+/// How much of the finding's time the fix removes.
 #[derive(Clone, Copy)]
 enum Rule {
     /// All of it.
     Whole,
-    /// No more than all of it.
+    /// At most all of it.
     AtMost,
-    /// Only the delay of the acknowledgement; the round trip stays.
+    /// Only the delay of the ACK; the round trip stays.
     AckDelay,
-    /// All but the first of each: one connection must still be opened.
+    /// All but one connection, which must still be opened.
     AllButFirst,
-    /// A window that is no limit any more is still opened by doubling it each round trip.
+    /// A window that is no longer a limit still opens by doubling each round trip.
     Doubling,
     /// The bill cannot tell.
     Unknown,
@@ -177,7 +177,8 @@ impl Rule {
         match self {
             Self::Whole => Saves::Estimate(finding.ns),
             Self::AtMost => Saves::AtMost(finding.ns),
-            // The delay is the longest of the most expensive hit, so the median bounds it from above.
+            // The delay is the longest one of the most expensive occurrence, so the median is an
+            // upper bound.
             Self::AckDelay => match finding.detail.ack_delay {
                 Some(delay) => Saves::Estimate(delay.min(finding.p50).times(hits).min(finding.ns)),
                 None => Saves::AtMost(finding.ns),
@@ -195,7 +196,7 @@ impl Rule {
     }
 }
 
-/// What a fix saves of time that may be another cause's: perhaps nothing.
+/// The saving if the time may be due to another cause: possibly nothing.
 fn if_so(saves: Saves, confidence: Confidence) -> Saves {
     match (saves, confidence) {
         (Saves::Estimate(most) | Saves::Between(_, most), Confidence::Possible) => Saves::AtMost(most),
@@ -203,8 +204,8 @@ fn if_so(saves: Saves, confidence: Confidence) -> Saves {
     }
 }
 
-/// What of a finding's time is left when windows double instead of standing still: a hit of n round trips has sent n windows, which
-/// leave in the k round trips for which 2^k - 1 >= n (RFC 5681, 3.1).
+/// The time left when windows double instead of staying fixed: a wait of n round trips has sent n
+/// windows, which take the k round trips for which 2^k - 1 >= n (RFC 5681, 3.1).
 fn doubled(finding: &Finding, round: Duration) -> Duration {
     let rounds = (finding.max.as_nanos() + round.as_nanos() - 1) / round.as_nanos();
     let doublings = i64::from(u64::BITS - rounds.unsigned_abs().leading_zeros());
@@ -213,11 +214,11 @@ fn doubled(finding: &Finding, round: Duration) -> Duration {
     finding.ns.times(share).divided_by(1_000)
 }
 
-/// What a server's host drops while its program does not accept.
+/// Connections that a server's host drops while its program does not accept.
 const ACCEPT_QUEUE: &[Form] = &[Form::AcceptQueue];
-/// What may be no part of what was written before.
+/// Data that may be a message of its own.
 const OWN_MESSAGE: &[Form] = &[Form::OwnMessage];
-/// The first choice for such: it cannot be written with something that had to leave before.
+/// The first choice for these: they cannot be joined with data that had to leave before.
 const LEAVES_AT_ONCE: Step = or_else(
     OWN_MESSAGE,
     said(
@@ -225,7 +226,7 @@ const LEAVES_AT_ONCE: Step = or_else(
         step(&NODELAY, Who::Named, Rule::Whole, Confidence::Certain),
     ),
 );
-/// ... unless it need not, or was no such.
+/// ... unless the earlier data need not leave first, or it is not a separate message.
 const WRITTEN_TOGETHER: Step = or_else(
     OWN_MESSAGE,
     said(
@@ -233,9 +234,9 @@ const WRITTEN_TOGETHER: Step = or_else(
         step(&ONE_WRITE, Who::Named, Rule::AtMost, Confidence::Possible),
     ),
 );
-/// What is too large for the path.
+/// Packets that are too large for the path.
 const BLACK_HOLE: &[Form] = &[Form::BlackHole];
-/// What no repair helps, however soon it is.
+/// Forms that faster repair does not help.
 const NO_CHANCE: &[Form] = &[Form::AcceptQueue, Form::BlackHole, Form::Unrepaired];
 
 const fn step(fix: &'static Fix, who: Who, saves: Rule, confidence: Confidence) -> Step {
@@ -258,7 +259,7 @@ const fn said(said: &'static str, step: Step) -> Step {
     Step { said: Some(said), ..step }
 }
 
-/// What each cause calls for, the best fix first.
+/// The fixes of each cause, best first.
 pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
     use Confidence::{Certain, Likely, Possible};
     match cause {
@@ -295,7 +296,8 @@ pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
         Cause::SynRetransmit => {
             const {
                 &[
-                    // A SYN may have been lost anywhere, unless more that opens connections is dropped at the server.
+                    // A SYN may have been lost anywhere, unless other SYNs are dropped at the
+                    // server.
                     unless(ACCEPT_QUEUE, step(&SYN_DROPS, Who::Path, Rule::Whole, Possible)),
                     step(&BACKLOG, Who::Server, Rule::Whole, Possible),
                 ]

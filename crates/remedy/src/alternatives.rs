@@ -1,7 +1,7 @@
-//! What else could these packets be, and what would tell the readings apart?
+//! What else could these packets be, and how could the readings be told apart?
 //!
-//! A line that is `possible`, or whose form names another reading, is told with them: each is what an engineer can
-//! rule out with one command or one more capture. What is certain has none.
+//! A line that is `possible`, or whose form names another reading, comes with its other readings:
+//! each can be ruled out with one command or one more capture. A certain line has none.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::report::{Confidence, Detail};
@@ -16,12 +16,12 @@ pub struct Alternative {
     pub tell: &'static str,
 }
 
-/// What an interval may have been besides what it was billed to.
+/// Another possible meaning of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// Another cause, and who could change it.
     Cause(Cause, Side),
-    /// Nobody waited: a message of its own, or news that was not asked for.
+    /// Nobody waited: a separate message, or an unrequested push.
     NobodyWaits,
 }
 
@@ -34,7 +34,7 @@ impl Reading {
         }
     }
 
-    /// Whose it would be; `None` where it is nobody's.
+    /// The side responsible; `None` if nobody is.
     pub const fn side(self) -> Option<Side> {
         match self {
             Self::Cause(_, side) => Some(side),
@@ -43,7 +43,7 @@ impl Reading {
     }
 }
 
-/// The other readings of a line or a finding, the likeliest first.
+/// The other readings of a line or a finding, most likely first.
 pub fn alternatives(cause: Cause, side: Side, confidence: Confidence, detail: &Detail) -> Vec<Alternative> {
     let mut all: Vec<Alternative> = by_form(detail.form).iter().map(|other| other.of(side)).collect();
     if confidence == Confidence::Possible {
@@ -56,19 +56,19 @@ pub fn alternatives(cause: Cause, side: Side, confidence: Confidence, detail: &D
     all
 }
 
-/// Who a reading is about, seen from the side that the line names.
+/// The side of a reading, relative to the side that the line names.
 #[derive(Clone, Copy)]
 enum Of {
     Same,
     Peer,
     Path,
     Server,
-    /// One of the ends: the line does not say which of them sent.
+    /// One of the ends: the line does not say which one sent.
     Either,
     Nobody,
 }
 
-/// A row of the tables: the reading, and what tells.
+/// A row of the tables: the reading, and how to recognize it.
 struct Other(Cause, Of, &'static str);
 
 impl Other {
@@ -104,7 +104,7 @@ const FIRST_COPY: &str = "a capture at the sender shows whether there was a firs
 const BOTH_ENDS: &str = "captures from both ends, read together, show the transit time";
 const BACKLOG: &str = "nstat on the server shows whether TcpExtListenDrops grows";
 
-/// What a form says of itself.
+/// The other readings of a form.
 fn by_form(form: Option<Form>) -> &'static [Other] {
     match form {
         Some(Form::OrCork) => &[Other(Cause::Cork, Of::Same, STRACE_CORK)],
@@ -116,7 +116,7 @@ fn by_form(form: Option<Form>) -> &'static [Other] {
     }
 }
 
-/// What else looks like this cause where the packets leave it open.
+/// Other causes that look like this one if the packets leave it open.
 fn by_cause(cause: Cause) -> &'static [Other] {
     match cause {
         Cause::ServerThink => &[Other(Cause::RoundTrip, Of::Path, BESIDE_ANSWERER), NOBODY],

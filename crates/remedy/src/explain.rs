@@ -1,4 +1,4 @@
-//! What is this cause, which packets prove it, and how is it seen by hand?
+//! What is this cause, which packets prove it, and how can it be checked by hand?
 //!
 //! One Markdown file per cause (`causes/`), with the same sections in each; the fixes between them come from the
 //! catalogue, so that `read` and `explain` cannot contradict each other.
@@ -15,10 +15,10 @@ use crate::form::form_in_words;
 pub const SECTIONS: [&str; 5] =
     ["Mechanism", "What proves it", "What refutes it", "Check it yourself", "Sources"];
 
-/// Everything there is to say about one cause.
+/// Everything known about one cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// Which cause.
+    /// The cause.
     pub cause: Cause,
     /// One line: what the time was spent on.
     pub title: &'static str,
@@ -63,7 +63,7 @@ fn section<'a>(file: &'a str, heading: &str) -> &'a str {
 /// The catalogue's fixes for every form and side of the cause.
 fn fixes(cause: Cause) -> String {
     let mut out = String::new();
-    // Which side is the sender is open here, so roles that follow it are told for both.
+    // Which side is the sender is open here, so roles that depend on it are described for both.
     let named = cause.side(Side::Client);
     for (i, step) in plan(cause).iter().enumerate() {
         if i > 0 {

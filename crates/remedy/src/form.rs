@@ -1,8 +1,8 @@
-//! What does a form of a cause say to people? Its name is for programs.
+//! How is a form of a cause described to people? Its name is for programs.
 
 use tcpwhy_core::Form;
 
-/// What a form adds to the name of its cause; nothing where the sentence or the numbers say it.
+/// What a form adds to the name of its cause; `None` if the sentence or the numbers already say it.
 pub fn form_in_words(form: Form) -> Option<&'static str> {
     Some(match form {
         Form::OrCork => "a cork's timer would look the same",

@@ -1,7 +1,8 @@
 //! What should be changed, by whom, and what would it save?
 //!
-//! `advise` answers for one finding, `catalogue` holds the fixes themselves in the words of each language and server,
-//! `alternatives` names what else a line may be, `explain` tells what each cause is and how to see it by hand. Pure: no I/O, no clock.
+//! `advise` answers for one finding, `catalogue` holds the fixes with instructions for each
+//! language and server, `alternatives` names the other readings of a line, `explain` describes each
+//! cause and how to check it by hand. Pure: no I/O, no clock.
 #![forbid(unsafe_code)]
 
 pub mod advise;

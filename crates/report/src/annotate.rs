@@ -1,4 +1,5 @@
-//! What does the packet list of Wireshark say of the waits? A comment at each packet that the text cites, and at each that waited.
+//! What does Wireshark's packet list say about the waits? A comment at each packet that the text
+//! cites, and at each that waited.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +12,7 @@ use crate::answer::{Class, class};
 use crate::quantity::{per_mille, time};
 use crate::text::{FINDINGS_SHOWN, is_shown};
 
-/// Waits below this share of their exchange are not told of, unless they are cited.
+/// Waits below this share of their exchange get no comment, unless they are cited.
 const TOLD_PER_MILLE: u64 = 10;
 
 /// Comments by packet number. `drawn` has connections of the report with their packets.
@@ -28,7 +29,7 @@ pub fn comments(report: &Report, drawn: &Report) -> BTreeMap<u64, String> {
             notes.billed(connection, exchange);
         }
     }
-    // What the text shows has a number there.
+    // Findings that the text shows have a number there.
     let mut shown = 1..;
     for finding in &report.findings {
         let number = is_shown(report, finding).then(|| shown.next()).flatten();
@@ -54,7 +55,7 @@ impl Notes {
         let _ = if note.is_empty() { write!(note, "tcpwhy: {text}") } else { write!(note, "; {text}") };
     }
 
-    /// What a packet waited for, and what let it leave.
+    /// What a packet waited for, and what released it.
     fn waited(&mut self, rung: &Rung, connection: &Connection) {
         let exchange = connection.exchanges.iter().find(|exchange| Some(exchange.n) == rung.exchange());
         let whole = exchange.map_or(Duration::ZERO, |exchange| exchange.elapsed);
@@ -75,7 +76,7 @@ impl Notes {
         self.add(rung.packet, &format!("{}{released}", told.join(", then ")));
     }
 
-    /// The bill at an exchange's first packet, and the packets that show its lines.
+    /// The bill at an exchange's first packet, and comments at the packets that show its lines.
     fn billed(&mut self, connection: &Connection, exchange: &Exchange) {
         let name = match exchange.kind {
             Kind::Setup => "setup",
@@ -102,7 +103,7 @@ impl Notes {
     }
 }
 
-/// A wait in words, with its cause's name, by which filters find it.
+/// A wait in words, with its cause's name, which filters search for.
 fn held(cause: Cause, span: Duration) -> String {
     let by = match cause {
         Cause::NagleDelayedAck => "held {} by Nagle and a delayed acknowledgement",

@@ -1,7 +1,7 @@
 //! Where did the time go, in one sentence?
 //!
-//! TCP is blamed only where one of its mechanisms took a share that matters; otherwise the sentence says that nothing
-//! in TCP is slow, and what the time is instead.
+//! TCP is blamed only if one of its mechanisms took a share that matters; otherwise the sentence says that
+//! nothing in TCP is slow, and what took the time instead.
 
 use std::collections::BTreeSet;
 
@@ -14,26 +14,26 @@ use crate::capture::{CaptureInfo, total};
 use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, per_mille, percent, rate, time};
 
-/// Below this share of the whole a mechanism is not what makes a service slow.
+/// With a smaller share of the whole, a mechanism is not what makes a service slow.
 const MATTERS_PER_MILLE: u64 = 50;
-/// Every connection needs its handshake; only this share says that connections are opened too often.
+/// Every connection needs its handshake; only this share shows that connections are opened too often.
 const HANDSHAKE_MATTERS_PER_MILLE: u64 = 200;
 
-/// So many times what is shown, a cause that is only possible is named first.
+/// How many times larger than the shown finding a merely possible cause must be to be named first.
 const DWARFS: i64 = 4;
 
-/// What kind of reason a cause is.
+/// The kind of reason that a cause is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// A rule of TCP made somebody wait who could have gone on.
+    /// A rule of TCP made a sender wait that could have continued.
     Mechanism,
     /// The network lost or delayed packets.
     Trouble,
     /// TCP waited for a program.
     Program,
-    /// What any transfer over this path needs.
+    /// The time that any transfer over this path needs.
     Path,
-    /// Nothing can be shown.
+    /// The reason is unknown.
     Unknown,
 }
 
@@ -58,7 +58,7 @@ pub const fn class(cause: Cause) -> Class {
     }
 }
 
-/// The answer to "where did the time go", one line of any length, with the addresses it concerns.
+/// The answer to "where did the time go", a single line of any length, with the addresses that it concerns.
 pub fn answer(report: &Report) -> String {
     if report.segments == 0 {
         return "No TCP in this capture.".to_owned();
@@ -85,12 +85,13 @@ pub fn answer(report: &Report) -> String {
     told(report, first, culprit(false), culprit(true))
 }
 
-/// The largest finding, the largest trouble that is more than possible, and the largest that is no more than that. What takes most
-/// of the time is always named; what is only possible leads only where it dwarfs the rest, as one of several explanations.
+/// Words the largest finding, the largest trouble that is more than possible, and the largest that is only
+/// possible. The finding with most of the time is always named; a merely possible one leads only if it dwarfs
+/// the rest, and then as one of several explanations.
 fn told(report: &Report, first: &Finding, shown: Option<&Finding>, possible: Option<&Finding>) -> String {
     let bare = |finding: &Finding| sentence(report, finding);
     let said = |finding: &Finding| format!("{}{}", bare(finding), place(report, finding));
-    // The second of two is at the first one's place, or says where it is.
+    // The second of two findings is at the first one's place, or says where it is.
     let also = |finding: &Finding, before: &Finding| {
         if finding.servers == before.servers { bare(finding) } else { said(finding) }
     };
@@ -106,7 +107,7 @@ fn told(report: &Report, first: &Finding, shown: Option<&Finding>, possible: Opt
         (Class::Unknown, None) => {
             format!("The packets do not show where most of the time goes: {}.", said(first))
         }
-        // What is known is little beside it.
+        // The known finding is small beside it.
         (_, Some(finding))
             if first.confidence == Confidence::Possible
                 && is_most
@@ -126,11 +127,11 @@ fn told(report: &Report, first: &Finding, shown: Option<&Finding>, possible: Opt
         (_, None) if first.confidence == Confidence::Possible => {
             format!("{most} has more than one possible explanation: {}.", said(first))
         }
-        // The path takes most of it, as it has to; TCP takes a share worth a word.
+        // The path takes most of it, necessarily; TCP takes a share worth mentioning.
         (Class::Path, Some(finding)) => {
             format!("{}. {most} is the network path: {}.", capital(&said(finding)), also(first, finding))
         }
-        // The program takes most of it, and TCP adds a share worth a word: both, the larger first.
+        // The program takes most of it, and TCP adds a share worth mentioning: both, larger first.
         (_, Some(finding)) => {
             format!("{most} is not TCP: {}. TCP adds to it: {}.", said(first), also(finding, first))
         }
@@ -143,7 +144,7 @@ fn told(report: &Report, first: &Finding, shown: Option<&Finding>, possible: Opt
     }
 }
 
-/// Why nothing was analysed, where nothing was: the capture has no packets, none of them TCP, or none that was asked for.
+/// Why nothing was analysed, if so: the capture has no packets, none of TCP, or none that match.
 pub fn nothing(report: &Report, files: &[CaptureInfo]) -> Option<String> {
     if report.segments > 0 || files.is_empty() {
         return None;
@@ -202,19 +203,19 @@ pub fn matters(report: &Report, finding: &Finding) -> bool {
     }
 }
 
-/// One finding as a sentence without its full stop; starts in lower case where it starts with a word. It carries how certain it is,
-/// and tells the slow ones apart where they are the story.
+/// A finding as a sentence without its full stop; it starts in lower case if it starts with a word. It says
+/// how certain the finding is, and separates the slow exchanges if they are the point.
 pub fn sentence(report: &Report, finding: &Finding) -> String {
     format!("{}{}", clause(report, finding), rest(finding))
 }
 
-/// What the slow ones or the hits wait for.
+/// What the slow exchanges, or all affected ones, wait for.
 fn clause(report: &Report, finding: &Finding) -> String {
     let Finding { cause, side, detail, .. } = finding;
     let (side, peer) = (*side, side.peer());
     let wait = match finding.slow {
         None => time(finding.p50),
-        // Where the slow ones are of all lengths, the longest is what somebody has seen.
+        // If the slow ones vary in length, the longest is the one that users notice.
         Some(slow) if finding.max > slow.p50.times(2) => format!("up to {}", time(finding.max)),
         Some(slow) => time(slow.p50),
     };
@@ -322,7 +323,7 @@ fn clause(report: &Report, finding: &Finding) -> String {
     }
 }
 
-/// How certain, in front of a verb.
+/// The certainty, as a word before a verb.
 const fn hedge(confidence: Confidence) -> &'static str {
     match confidence {
         Confidence::Certain => "",
@@ -331,11 +332,11 @@ const fn hedge(confidence: Confidence) -> &'static str {
     }
 }
 
-/// What the others take: those that are not slow, or those without a hit.
+/// What the others take: those that are not slow, or those not affected.
 fn rest(finding: &Finding) -> String {
     let others = |n: u64| if n == 1 { "the other".to_owned() } else { format!("the other {}", count(n)) };
     let without = finding.of.saturating_sub(finding.hits);
-    // Only what takes less than the wait alone shows what the wait makes of an exchange.
+    // Only if an exchange without the wait takes less than the wait itself does the contrast show its effect.
     let contrast = finding.without.filter(|span| span.times(10) < finding.p50.times(9));
     match (finding.slow, contrast) {
         (Some(slow), _) => {
@@ -385,7 +386,7 @@ fn resent(finding: &Finding) -> String {
     }
 }
 
-/// What a sender sends: a request, a reply, or a message that nobody answers.
+/// What a sender sends: a request, a reply, or a one-way message.
 fn message(side: Side, finding: &Finding, report: &Report) -> &'static str {
     match (kind(report, finding), side) {
         (Kind::OneWay, _) => "message",
@@ -395,7 +396,7 @@ fn message(side: Side, finding: &Finding, report: &Report) -> &'static str {
     }
 }
 
-/// The kind of what a finding counts: that of its most expensive hit, where it is listed.
+/// What a finding counts: the kind of its most expensive occurrence, if that is listed.
 pub fn kind(report: &Report, finding: &Finding) -> Kind {
     if matches!(finding.cause, Cause::Handshake | Cause::SynRetransmit) {
         return Kind::Setup;
@@ -412,7 +413,7 @@ pub fn kind(report: &Report, finding: &Finding) -> Kind {
     }
 }
 
-/// What a kind of billed thing is called.
+/// The noun for a kind of billed item.
 pub const fn noun(kind: Kind) -> &'static str {
     match kind {
         Kind::Setup => "connection",
@@ -462,7 +463,7 @@ fn each(who: &Subject) -> String {
     }
 }
 
-/// ` (client 10.0.0.1 -> server 10.0.0.2:8080)`, with as many clients as are listed.
+/// ` (client 10.0.0.1 -> server 10.0.0.2:8080)`, with the number of listed clients.
 fn place(report: &Report, finding: &Finding) -> String {
     let by_themselves: BTreeSet<Servers> = report.findings.iter().map(|finding| finding.servers).collect();
     let is_meant = |connection: &&Connection| match (Servers::One(connection.server), finding.servers) {
@@ -479,7 +480,7 @@ fn place(report: &Report, finding: &Finding) -> String {
     clients.dedup();
     let guessed = report.connections.iter().filter(is_meant).all(|connection| connection.assumed);
     let guessed = if guessed { "; roles guessed, no handshake captured" } else { "" };
-    // A thinned list does not have all of them.
+    // A thinned list is incomplete.
     let counted = match finding.servers {
         Servers::One(endpoint) => report.clients.get(&endpoint).copied(),
         Servers::Several(_) => None,
@@ -500,7 +501,7 @@ fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Time that a mechanism or trouble took, over the whole capture.
+/// Time taken by mechanisms and trouble, over the whole capture.
 pub fn avoidable(report: &Report) -> Duration {
     report
         .bill

@@ -1,4 +1,4 @@
-//! What was read, and what of it could not be?
+//! What was read, and what could not be read?
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub struct CaptureInfo {
     pub format: String,
     /// Packets read.
     pub packets: u64,
-    /// Of those, segments that reached the analysis.
+    /// Segments among them that reached the analysis.
     pub segments: u64,
     /// Time of the first packet.
     pub first: Option<Instant>,
@@ -25,37 +25,38 @@ pub struct CaptureInfo {
     pub last: Option<Instant>,
     /// The file ends in the middle of a record.
     pub truncated: bool,
-    /// What was read but not analysed: reason and how often.
+    /// Packets read but not analysed: reason and number.
     pub skipped: BTreeMap<String, u64>,
     /// Packets that the capture itself says it lost.
     pub drops: u64,
-    /// The part of it that was wanted, where that was not all: from when on, and before when.
+    /// The requested window, if it was not the whole file: start, and end (exclusive).
     pub window: Option<(Instant, Instant)>,
     /// Stored bytes outside of the window that were not read.
     pub unread_bytes: u64,
-    /// Reading stopped behind the window.
+    /// Reading stopped after the window.
     pub stopped: bool,
-    /// Packets are numbered from the window's first one on.
+    /// Packets are numbered from the first one of the window.
     pub is_renumbered: bool,
-    /// Somebody asked to stop before its end.
+    /// The user interrupted reading before the end.
     pub interrupted: bool,
     /// Addresses and names were replaced.
     pub is_anonymized: bool,
-    /// Why nothing of it could be read.
+    /// Why nothing could be read.
     pub failure: Option<String>,
-    /// Some of its connections are billed from another input, which saw them at another place of their path.
+    /// Some of its connections are billed from another input, captured at another point of their
+    /// path.
     pub other_end: Option<OtherEnd>,
-    /// Of several inputs: from which number among all their packets on, those that follow are this file's, and which frame the first
-    /// one is there.
+    /// With several inputs: pairs of a number among all packets, from which the following packets
+    /// are this file's, and the frame number of the first of them in the file.
     pub turns: Vec<(u64, u64)>,
 }
 
-/// The file that has this packet, and its frame there; `None` where that is not known.
+/// The file that contains this packet, and its frame number there; `None` if unknown.
 pub fn frame(files: &[CaptureInfo], packet: u64) -> Option<(&CaptureInfo, u64)> {
     place(files, packet).map(|(file, frame)| (&files[file], frame))
 }
 
-/// The same with the place of the file among the others.
+/// The same with the file's index.
 fn place(files: &[CaptureInfo], packet: u64) -> Option<(usize, u64)> {
     let last = |file: &CaptureInfo| {
         let behind = file.turns.partition_point(|(first, _)| *first <= packet);
@@ -66,11 +67,11 @@ fn place(files: &[CaptureInfo], packet: u64) -> Option<(usize, u64)> {
     Some((file, frame + (packet - first)))
 }
 
-/// How packets are named on a screen: by their frame in the file, and by the file where there are several.
+/// How packets are named on a screen: by frame number, and by file if there are several.
 #[derive(Debug)]
 pub(crate) struct Frames<'a> {
     files: &'a [CaptureInfo],
-    /// The files that have some of the packets.
+    /// The files that contain some of the packets.
     used: BTreeSet<usize>,
 }
 
@@ -81,7 +82,7 @@ impl<'a> Frames<'a> {
         Self { files, used: places.map(|(file, _)| file).collect() }
     }
 
-    /// `15`; of several files `2:15`, the second one's.
+    /// `15`; with several files `2:15`, frame 15 of the second one.
     pub(crate) fn name(&self, packet: u64) -> String {
         match place(self.files, packet) {
             Some((file, frame)) if self.used.len() > 1 => format!("{}:{frame}", file + 1),
@@ -90,7 +91,7 @@ impl<'a> Frames<'a> {
         }
     }
 
-    /// Which files these are, where several were read.
+    /// Which files these are, if several were read.
     pub(crate) fn legend(&self) -> Option<String> {
         let path = |file: &usize| self.files.get(*file).map(|file| visible(&file.path));
         match self.used.iter().collect::<Vec<_>>().as_slice() {
@@ -106,53 +107,56 @@ impl<'a> Frames<'a> {
     }
 }
 
-/// Connections that two inputs saw, and what they say of them.
+/// Connections that two inputs saw, and how the two compare.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OtherEnd {
-    /// Place of the input that they are billed from.
+    /// Index of the input that they are billed from.
     pub of: usize,
-    /// How many.
+    /// Number of connections.
     pub connections: u64,
-    /// By how much the clock of this one is ahead of the other's, and the round trip between both, half of which that may be off.
+    /// How far this input's clock is ahead of the other's, and the round trip between both, half of
+    /// which the offset may be wrong by.
     pub clock: Option<[Duration; 2]>,
-    /// By how many parts in 10^9 its clock runs faster than the other's; `None` where both directions do not agree on it.
+    /// By how many parts in 10^9 its clock runs faster than the other's; `None` if the two
+    /// directions do not agree on it.
     pub drift_ppb: Option<i64>,
-    /// What happened between both places to the client's packets, and to the server's.
+    /// What happened to the client's packets between both points, and to the server's.
     pub ways: Option<[OneWay; 2]>,
-    /// Their bill from both, by how far it is apart.
+    /// Their bill from both points, by difference.
     pub bill: Vec<OtherLine>,
 }
 
-/// Packets in one direction between two places that both saw them.
+/// Packets in one direction between two capture points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OneWay {
-    /// How many were compared.
+    /// Number of packets compared.
     pub packets: u64,
-    /// How many more the place that they pass first has and the other has not; `None` where packets were put together or cut.
+    /// Number of packets seen at their first point but not at the second; `None` if packets were
+    /// merged or cut.
     pub missing: Option<u64>,
     /// By how much they were later than the fastest of their direction: the median.
     pub median: Duration,
-    /// All but one in a hundred were not later than this.
+    /// The 99th percentile.
     pub p99: Duration,
     /// The latest.
     pub max: Duration,
 }
 
-/// What a cause takes as seen from two places.
+/// The time of a cause as seen from two points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherLine {
     /// What the time was spent on.
     pub cause: Cause,
     /// Who could change it.
     pub side: Side,
-    /// From where it is billed.
+    /// From the point that is billed.
     pub here: Duration,
-    /// From the other place.
+    /// From the other point.
     pub there: Duration,
 }
 
 impl OtherEnd {
-    /// The line of a cause at a side; a new one where there is none yet.
+    /// The line of a cause and side, added if it does not exist.
     pub fn line(&mut self, cause: Cause, side: Side) -> &mut OtherLine {
         let at = self.bill.iter().position(|line| (line.cause, line.side) == (cause, side));
         let at = at.unwrap_or_else(|| {
@@ -162,13 +166,13 @@ impl OtherEnd {
         &mut self.bill[at]
     }
 
-    /// All of it, from where it is billed and from the other place.
+    /// The whole bill, from the billed point and from the other one.
     pub fn elapsed(&self) -> [Duration; 2] {
         [self.bill.iter().map(|line| line.here).sum(), self.bill.iter().map(|line| line.there).sum()]
     }
 }
 
-/// Several inputs as one: totals, the earliest and the latest time.
+/// Several inputs as one: totals, earliest and latest time.
 pub fn total(files: &[CaptureInfo]) -> CaptureInfo {
     let mut total = CaptureInfo::default();
     for (i, file) in files.iter().enumerate() {

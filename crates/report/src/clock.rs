@@ -1,4 +1,4 @@
-//! What did a clock on the wall show? Points in time as a log of the same day has them, in the zone that the reader is in.
+//! How is a point in time shown? As in a log of the same day, in the reader's time zone.
 
 use tcpwhy_wire::Instant;
 

@@ -1,8 +1,9 @@
-//! How do spreadsheets and databases get the bills?
+//! How do bills get into spreadsheets and databases?
 //!
-//! One row for each line of each exchange's bill (RFC 4180): whatever is to be known of the exchange stands in each of its rows.
-//! Times are nanoseconds, points in time since 1970 (UTC), sizes bytes. No field has a comma, a quote or a line break in it, but for the
-//! request, which is quoted and is there only where it was asked for.
+//! One row for each line of each exchange's bill (RFC 4180); the exchange's own fields are repeated
+//! in each of its rows. Times are nanoseconds, points in time since 1970 (UTC), sizes bytes. No
+//! field contains a comma, a quote or a line break, except for the request, which is quoted and is
+//! there only if it was asked for.
 
 use std::io;
 
@@ -17,10 +18,10 @@ const BILLS: &str = "connection,client,server,exchange,kind,initiator,start,star
 /// The columns of [`connections`].
 const CONNECTIONS: &str = "connection,client,server,vantage,start,start_ns,lasts_ns,rtt_min_ns,packets,client_bytes,server_bytes,billed,billed_ns,slowest_ns,cause,cause_ns,tcp_stream_4_0,tcp_stream_4_4";
 
-/// The bills of all exchanges that are listed, with a column of what was asked where that was asked for.
+/// The bills of all listed exchanges, with a column for the request if `has_requests`.
 ///
 /// # Errors
-/// What the writer says.
+/// Those of the writer.
 pub fn bills(report: &Report, has_requests: bool, out: &mut impl io::Write) -> io::Result<()> {
     writeln!(out, "{BILLS}{}", if has_requests { ",request" } else { "" })?;
     for connection in &report.connections {
@@ -51,16 +52,17 @@ pub fn bills(report: &Report, has_requests: bool, out: &mut impl io::Write) -> i
     Ok(())
 }
 
-/// What others wrote, as one field that no spreadsheet takes for a formula.
+/// A stranger's text as one field, which no spreadsheet takes for a formula.
 fn quoted(text: &str) -> String {
     let guard = if text.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
     format!("\"{guard}{}\"", visible(text).replace('"', "\"\""))
 }
 
-/// The connections, a row each, with Wireshark's numbers of their streams in versions 4.0 and 4.4, blanks between several.
+/// The connections, a row each, with Wireshark's stream numbers in versions 4.0 and 4.4, several
+/// separated by blanks.
 ///
 /// # Errors
-/// What the writer says.
+/// Those of the writer.
 pub fn connections(
     connections: &[&Connection],
     streams: Streams<'_>,

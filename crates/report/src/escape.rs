@@ -1,9 +1,9 @@
-//! How is a string from a capture or a file name shown without letting it act?
+//! How is a string from a capture or a file name shown without side effects?
 //!
-//! Control characters move cursors and recolour terminals, bidirectional overrides reorder what is read, what is invisible makes two
-//! names look like one, and marks that combine without end cover the lines around. They are shown as `\u{1b}` in text and as
-//! `\u001b` in JSON, where the value stays exact. `<` is `\u003c` there: a document that is put into a page ends no script and
-//! begins no tag.
+//! Control characters move cursors and recolour terminals, bidirectional overrides reorder text,
+//! invisible characters make two names look like one, and endless combining marks cover the lines
+//! around. They are shown as `\u{1b}` in text and as `\u001b` in JSON, where the value stays exact.
+//! There `<` is `\u003c`: a document that is put into a page ends no script and begins no tag.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -14,17 +14,17 @@ use serde_json::Serializer;
 use serde_json::ser::{Formatter, PrettyFormatter};
 use unicode_width::UnicodeWidthChar as _;
 
-/// Marks on one character, as writing needs them: the accents of Vietnamese, a vowel and a tone of Thai, a Korean syllable in
-/// parts. More are for show.
+/// Combining marks on one character that real scripts need: the accents of Vietnamese, a vowel and
+/// a tone of Thai, a Korean syllable in parts. More are only for show.
 const MARKS_MAX: u32 = 2;
 
-/// Whether a character acts instead of being seen, whatever stands before it.
+/// Whether a character has an effect instead of a visible form, whatever precedes it.
 fn acts(c: char) -> bool {
     c.is_control() || is_format(c) || is_blank(c)
 }
 
-/// Says how to read or shape what stands around it and has no form of its own (general category Cf; Default_Ignorable_Code_Point;
-/// what is no character at all).
+/// It controls how surrounding characters are read or shaped, and has no form of its own (general
+/// category Cf; Default_Ignorable_Code_Point; noncharacters).
 fn is_format(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
@@ -35,7 +35,8 @@ fn is_format(c: char) -> bool {
         || u32::from(c) & 0xfffe == 0xfffe
 }
 
-/// Looks like a space or like nothing, and is none that a keyboard has (general category Zs; fillers; the empty Braille cell).
+/// It looks like a space or like nothing, and is not on a keyboard (general category Zs; fillers;
+/// the empty Braille cell).
 fn is_blank(c: char) -> bool {
     matches!(
         c,
@@ -44,10 +45,10 @@ fn is_blank(c: char) -> bool {
     )
 }
 
-/// Reads a text and says of each character whether it is shown by its number.
+/// Reads a text and decides for each character whether it is shown as an escape.
 #[derive(Debug)]
 struct Censor {
-    /// Marks on the present character; at the start there is none of ours to put them on.
+    /// Marks on the current character; at the start there is no character of ours to put them on.
     marks: u32,
 }
 
@@ -56,7 +57,7 @@ impl Censor {
 
     fn hides(&mut self, c: char) -> bool {
         if acts(c) {
-            // What follows would stand on the escape's last bracket.
+            // The next mark would combine with the escape's closing bracket.
             self.marks = MARKS_MAX;
             return true;
         }
@@ -69,12 +70,12 @@ impl Censor {
     }
 }
 
-/// Whether none of it needs a second look.
+/// Whether it is printable ASCII only.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// For text: one line, nothing in it acts.
+/// For text: one line without side effects.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let mut censor = Censor::START;
     if is_plain(text) || !text.chars().any(|c| censor.hides(c)) {
@@ -92,7 +93,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// For JSON: pretty printing in which no string acts.
+/// For JSON: pretty printing with safe strings.
 #[derive(Debug, Default)]
 pub struct Visible(PrettyFormatter<'static>);
 
@@ -105,10 +106,10 @@ impl Formatter for InLine {
     }
 }
 
-/// JSON in one line in which no string acts, with a line break behind it.
+/// JSON in one line with safe strings, followed by a line break.
 ///
 /// # Errors
-/// A key is no string.
+/// A key is not a string.
 pub fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
     let mut json = Vec::new();
     value.serialize(&mut Serializer::with_formatter(&mut json, InLine))?;
@@ -217,7 +218,7 @@ mod tests {
         assert_eq!(shown.chars().filter(|c| *c == '\u{489}').count(), 2);
         assert!(shown.ends_with("\\u{489}b"));
         assert_eq!(visible("\u{200d}\u{301}"), "\\u{200d}\\u{301}");
-        // No character has a place of its own beyond those that are seen.
+        // Beyond the visible characters, none takes a column of its own.
         for c in '\0'..=char::MAX {
             let text = format!("{c}");
             let shown = visible(&text);

@@ -1,7 +1,7 @@
 //! What does a program get? The document `tcpwhy.report/1`, whose schema is docs/schema/tcpwhy.report.1.schema.json.
 //!
-//! These structs are the contract: fields are added, never renamed or removed, within a schema number. Times are
-//! integer nanoseconds, points in time nanoseconds since the epoch, sizes bytes.
+//! These structs are the contract: fields are added, never renamed or removed, within a schema
+//! number. Times are integer nanoseconds, points in time nanoseconds since the epoch, sizes bytes.
 
 mod capture;
 mod compare;
@@ -35,15 +35,15 @@ use crate::escape::Visible;
 use crate::quantity::per_ten_thousand;
 use crate::requests::requests;
 
-/// The name of the document's form.
+/// The name of the document's schema.
 pub const SCHEMA: &str = "tcpwhy.report/1";
 
-/// What a condition of a pipeline came to.
+/// The result of a pipeline's condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Gated {
     /// The condition as it was written.
     pub gate: String,
-    /// It is met: the pipeline is to stop.
+    /// The condition failed: the pipeline is to stop.
     pub failed: bool,
     /// What was measured, in words.
     pub reason: String,
@@ -102,13 +102,13 @@ pub struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Without the list of connections, for those who have it in another form.
+    /// Without the list of connections, for readers that have it in another form.
     #[must_use]
     pub fn without_connections(self) -> Self {
         Self { connections: Each(&[]), ..self }
     }
 
-    /// The report and what was read, as the document tells them.
+    /// The report and its inputs, in the form of the document.
     pub fn new(report: &'a Report, files: &[CaptureInfo], version: &'a str) -> Self {
         let mut capture = CaptureDto::from(&total(files));
         if files.len() > 1 {
@@ -140,7 +140,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// A long list, whose items take their form one after the other.
+/// A long list, whose items are converted one after the other.
 #[derive(Debug)]
 struct Each<'a, T>(&'a [T]);
 
@@ -156,7 +156,7 @@ impl Serialize for Each<'_, Rung> {
     }
 }
 
-/// The exchanges of a connection, with their rounds where its packets were kept.
+/// The exchanges of a connection, with their rounds if its packets were kept.
 #[derive(Debug)]
 struct Exchanges<'a>(&'a Connection);
 

@@ -1,8 +1,9 @@
 //! One report in, one artefact out: how is it told to people, and how to programs?
 //!
-//! `text` is for people: the answer first, then the bill, then what to do; also as Markdown. `csv` is for spreadsheets. `json` is the document of the schema
-//! `tcpwhy.report/1`. Pure: what is written where is the caller's. Strings that come from a capture or a file name
-//! pass `escape` wherever they are shown.
+//! `text` is for people: the answer first, then the bill, then the fixes; also as Markdown. `csv`
+//! is for spreadsheets. `json` is the document of the schema `tcpwhy.report/1`. Pure: the caller
+//! decides where output goes. Strings that come from a capture or a file name pass through `escape`
+//! wherever they are shown.
 #![forbid(unsafe_code)]
 
 pub mod annotate;

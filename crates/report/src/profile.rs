@@ -1,5 +1,5 @@
-//! What does Wireshark need to show an annotated capture at a glance? A configuration profile: columns, colours and a button for each
-//! cause, which find what the comments say.
+//! What does Wireshark need to show an annotated capture at a glance? A configuration profile:
+//! columns, colours, and a button for each cause that searches the comments.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ pub fn files() -> [(&'static str, String); 4] {
     ]
 }
 
-/// The file that Wireshark itself writes, of how its user left the window.
+/// The file in which Wireshark stores the state of its window.
 pub const RECENT: &str = "recent";
 
 /// Title, field and width in pixels.
@@ -50,7 +50,7 @@ fn colour(cause: Cause) -> &'static str {
     }
 }
 
-/// Rules are asked in order: what somebody could change comes before what any exchange needs.
+/// Rules are tried in order: what can be changed comes before what any exchange needs.
 fn colours() -> String {
     let mut out = String::from("# Colours of tcpwhy's comments; made by tcpwhy wireshark-profile.\n");
     let mut causes = Cause::ALL;
@@ -85,9 +85,9 @@ fn preferences() -> String {
     )
 }
 
-/// A column is as wide as what it mostly shows.
+/// A column is as wide as its usual content.
 fn recent() -> String {
-    // Wireshark 4.0 knows a field's column there by the field alone.
+    // Wireshark 4.0 identifies a field's column there by the field alone.
     let field = |field: &'static str| field.trim_end_matches(":0:R");
     let widths: Vec<String> =
         COLUMNS.iter().map(|(_, of, width)| format!("\"{}\", {width}", field(of))).collect();

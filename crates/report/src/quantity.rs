@@ -2,7 +2,7 @@
 
 use tcpwhy_wire::Duration;
 
-/// Three digits that matter, and a unit: `820 ns`, `43.9 ms`, `1.68 s`, `2 min 5 s`.
+/// Three significant digits and a unit: `820 ns`, `43.9 ms`, `1.68 s`, `2 min 5 s`.
 pub fn time(span: Duration) -> String {
     let ns = span.as_nanos();
     let sign = if ns < 0 { "-" } else { "" };
@@ -26,13 +26,14 @@ pub fn time(span: Duration) -> String {
     }
 }
 
-/// Milliseconds with three decimals and no unit, for columns where times are compared.
+/// Milliseconds with three decimals and no unit, for columns in which times are compared.
 pub fn millis(span: Duration) -> String {
     let us = (span.as_nanos() + 500 * span.as_nanos().signum()) / 1_000;
     format!("{}{}.{:03}", if us < 0 { "-" } else { "" }, us.unsigned_abs() / 1_000, us.unsigned_abs() % 1_000)
 }
 
-/// `132 B`, `64,240 B`, `5.00 MB`. Decimal units, as rates use them; exact where the number is read off packets.
+/// `132 B`, `64,240 B`, `5.00 MB`. Decimal units, as for rates; exact where the number can be
+/// compared with packets.
 pub fn bytes(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),
@@ -52,7 +53,7 @@ pub fn rate(bits_per_second: u64) -> String {
     }
 }
 
-/// Thousands apart: `1,234,567`.
+/// With thousands separators: `1,234,567`.
 pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -70,7 +71,7 @@ pub fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-/// `98.1 %`, `<0.1 %`. The part of the whole, 0 where there is no whole.
+/// `98.1 %`, `<0.1 %`. The part of the whole; 0 if there is no whole.
 pub fn percent(part: Duration, whole: Duration) -> String {
     let tenths = per_mille(part, whole);
     if tenths == 0 && part.is_positive() {
@@ -94,7 +95,8 @@ fn parts_of(part: Duration, whole: Duration, parts: i128) -> u64 {
     if whole <= 0 { 0 } else { u64::try_from((part * parts + whole / 2) / whole).unwrap_or(u64::MAX) }
 }
 
-/// `value / unit` with three digits that matter; both below 2^63, so the products fit 128 bits.
+/// `value / unit` with three significant digits; both below 2^63, so the products fit into 128
+/// bits.
 fn three_digits(value: u64, unit: u64) -> String {
     let scaled = |decimals: u32| {
         let factor = 10_u128.pow(decimals);

@@ -1,7 +1,8 @@
-//! What was asked, and what did each kind of question take?
+//! What was requested, and how long did each kind of request take?
 //!
-//! Exchanges whose request has a name (`Exchange::request`) are put together by it: without the query of a path, and with `*` for
-//! each number, so that questions that differ in an identifier alone are one kind.
+//! Exchanges whose request has a name (`Exchange::request`) are grouped by it: without a path's
+//! query, and with `*` for each number, so that requests that differ only in an identifier are one
+//! kind.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +10,14 @@ use tcpwhy_core::report::{Exchange, Report};
 use tcpwhy_core::{Cause, Side};
 use tcpwhy_wire::Duration;
 
-/// All listed exchanges that ask for the same.
+/// All listed exchanges with the same kind of request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requests {
     /// `GET /api/items/*`.
     pub name: String,
-    /// How many.
+    /// Number of exchanges.
     pub count: u64,
-    /// All they took together.
+    /// Their total time.
     pub ns: Duration,
     /// Their median.
     pub p50: Duration,
@@ -24,7 +25,7 @@ pub struct Requests {
     pub p99: Duration,
     /// The longest.
     pub max: Duration,
-    /// What it was spent on, largest first.
+    /// The causes of that time, largest first.
     pub bill: Vec<RequestLine>,
 }
 
@@ -35,15 +36,15 @@ pub struct RequestLine {
     pub cause: Cause,
     /// Who could change it.
     pub side: Side,
-    /// How long in all.
+    /// Total time.
     pub ns: Duration,
-    /// In how many of them.
+    /// Number of requests affected.
     pub hits: u64,
-    /// Its median over these.
+    /// Median over these.
     pub p50: Duration,
 }
 
-/// The listed exchanges by what they ask for, what took most first.
+/// The listed exchanges by request, most total time first.
 pub fn requests(report: &Report) -> Vec<Requests> {
     let mut by_name: BTreeMap<String, Vec<&Exchange>> = BTreeMap::new();
     for exchange in report.connections.iter().flat_map(|connection| &connection.exchanges) {
@@ -89,13 +90,13 @@ fn of_one_name(name: String, exchanges: &[&Exchange]) -> Requests {
     }
 }
 
-/// The smallest value that so many of a hundred do not exceed.
+/// The smallest value that this percentage does not exceed.
 fn quantile(sorted: &[Duration], percent: usize) -> Duration {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
 
-/// What questions that differ in an identifier alone have in common.
+/// The common form of requests that differ only in an identifier.
 fn kind_of(request: &str) -> String {
     let path = request
         .split_once(" /")

@@ -1,4 +1,4 @@
-//! Is the document what its schema says, and does the schema know every field of it?
+//! Does the document match its schema, and does the schema have every field?
 
 mod common;
 
@@ -23,7 +23,8 @@ fn document(report: &Report, files: &[CaptureInfo]) -> Value {
     }
 }
 
-/// The published schema lets fields be added; the test does not, so that no field is undocumented.
+/// The published schema allows additional fields; this test does not, so that no field is
+/// undocumented.
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
@@ -101,7 +102,7 @@ fn the_fields_carry_the_reports_numbers() {
     assert_eq!(rung["billed"][0]["ns"], 43_800_000);
 }
 
-/// Two hundred years, as many connections take together.
+/// Two hundred years, the total of many connections.
 #[test]
 fn shares_of_a_very_long_time_are_shares() {
     let mut report = stall();
@@ -111,8 +112,8 @@ fn shares_of_a_very_long_time_are_shares() {
     assert_eq!(document(&report, &[])["bill"][0]["share"], 1.0);
 }
 
-/// Rounds are looked up for each exchange of a connection whose packets were kept: eight times as many exchanges may take eight
-/// times as long, not sixty-four.
+/// Rounds are looked up for each exchange of a connection whose packets were kept: eight times as
+/// many exchanges may take eight times as long, not sixty-four.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "it is about time")]
 fn a_connection_of_many_exchanges_is_written_in_time() {

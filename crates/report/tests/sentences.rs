@@ -1,5 +1,6 @@
-//! Is every sentence that can be printed listed once, with an example? docs/sentences.md is written from here
-//! (`BLESS=1 cargo test -p tcpwhy-report --test sentences`), and each piece of text in the sources that make sentences has to be in it.
+//! Is every sentence that can be printed listed once, with an example? docs/sentences.md is
+//! generated here (`BLESS=1 cargo test -p tcpwhy-report --test sentences`), and each piece of text
+//! in the sources that build sentences has to be in it.
 
 #[expect(dead_code, reason = "these tests need only a part of it")]
 mod common;
@@ -90,7 +91,7 @@ impl Page {
         }
     }
 
-    /// Lines of what is shown that begin so.
+    /// Shown lines with this prefix.
     fn lines(&mut self, shown: &str, begin: &str) {
         for line in shown.lines().filter_map(|line| line.trim().strip_prefix(begin)) {
             self.add(line.trim());
@@ -283,7 +284,7 @@ fn every_sentence_is_listed_once_with_an_example() {
     assert_eq!(missing, Vec::<String>::new(), "printed somewhere and not listed");
 }
 
-/// Words of the project's own that no engineer uses so, and names of forms.
+/// The project's own words that no engineer would use, and names of forms.
 #[test]
 fn the_words_are_those_of_the_field() {
     let words = [
@@ -304,7 +305,7 @@ fn the_words_are_those_of_the_field() {
     for word in words {
         assert!(!format!(" {bare} ").contains(&format!(" {word} ")), "{word}");
     }
-    // What is told in words is not told by its name.
+    // A form that is described in words is not called by its name.
     let told = Form::ALL.into_iter().filter(|form| form_in_words(*form).is_some());
     for form in told.map(Form::name).filter(|form| form.contains('-')) {
         assert!(!bare.contains(form), "{form}");

@@ -1,4 +1,4 @@
-//! What does somebody read at a terminal?
+//! What does a user read at a terminal?
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! What has been found so far, and what of it lately? The same for people, programs and the screen.
+//! What has been found so far, and how much of it lately? The same for people, programs and the
+//! screen.
 
 use std::fmt::Write as _;
 
@@ -10,7 +11,7 @@ use tcpwhy_wire::Duration;
 
 use crate::socket::Fact;
 
-/// The name of the document.
+/// The name of the schema.
 pub const SCHEMA: &str = "tcpwhy.live/1";
 
 /// What was found so far. Its fields are those of the JSON line.
@@ -20,20 +21,20 @@ pub struct Answer {
     pub schema: String,
     /// Since the capture began.
     pub after_us: u64,
-    /// Since the answer before.
+    /// Since the previous answer.
     pub span_us: u64,
     /// Packets read.
     pub packets: u64,
-    /// Packets that the kernel had no room for.
+    /// Packets for which the kernel had no room.
     #[serde(default)]
     pub dropped: u64,
     /// Exchanges billed.
     pub exchanges: u64,
-    /// Of these, since the answer before.
+    /// Of these, since the previous answer.
     pub exchanges_lately: u64,
-    /// Time of them all.
+    /// Their total time.
     pub elapsed_ns: i64,
-    /// The most expensive first.
+    /// Most expensive first.
     pub findings: Vec<Finding>,
 }
 
@@ -44,15 +45,15 @@ pub struct Finding {
     pub cause: String,
     /// Who can change it.
     pub side: String,
-    /// The server's address and port; or how many servers.
+    /// The server's address and port, or the number of servers.
     pub endpoint: String,
-    /// Exchanges that have it.
+    /// Exchanges affected.
     pub hits: u64,
-    /// Of how many.
+    /// All exchanges.
     pub of: u64,
-    /// In all.
+    /// Total time.
     pub ns: i64,
-    /// Median of the hits.
+    /// Median of the affected exchanges.
     pub p50_ns: i64,
     /// 99th percentile.
     pub p99_ns: i64,
@@ -60,29 +61,29 @@ pub struct Finding {
     pub max_ns: i64,
     /// `certain`, `likely`, `possible`
     pub confidence: String,
-    /// Against the stretch before: `rising`, `falling`, `steady`, `over`.
+    /// Compared with the previous interval: `rising`, `falling`, `steady`, `over`.
     pub trend: String,
-    /// Since the answer before.
+    /// Since the previous answer.
     pub lately: Lately,
-    /// What the socket says of it, where it is on this machine and may be asked.
+    /// What the socket shows, if it is on this machine and may be examined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<Fact>,
 }
 
-/// What was added.
+/// The increase since the previous answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lately {
-    /// Exchanges that have the cause.
+    /// Exchanges with the cause.
     pub hits: i64,
     /// Their time.
     pub ns: i64,
 }
 
-/// Findings that lines tell, the worst first.
+/// Findings shown as lines, worst first.
 const SHOWN: usize = 10;
 
 impl Answer {
-    /// Reads a line; `None` where it is none of these documents.
+    /// Parses a line; `None` if it is not one of these documents.
     pub fn parse(line: &[u8]) -> Option<Self> {
         line.starts_with(br#"{"schema":"tcpwhy.live/1""#).then(|| serde_json::from_slice(line).ok()).flatten()
     }
@@ -152,7 +153,7 @@ pub(crate) fn nanos(ns: i64) -> String {
 mod tests {
     use super::*;
 
-    /// Whoever runs a program on this machine may call it as they like.
+    /// A user of this machine can give a process any name.
     #[test]
     fn no_name_of_a_process_acts_or_begins_a_line() {
         let words = "TCP_NODELAY is off at pid 7 (\u{1b}]0;x\u{7}\n== after\u{9b}2J\u{202e})".to_owned();

@@ -1,8 +1,8 @@
-//! How has something gone lately? A bar a stretch, as high as its part of the highest.
+//! How has a value developed lately? One bar per interval, relative to the highest.
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// One character a value, the oldest first; nothing is a blank.
+/// One character per value, oldest first; zero is a blank.
 pub(crate) fn bars<'a>(values: impl Iterator<Item = &'a i64> + Clone) -> String {
     let most = values.clone().copied().max().unwrap_or(0).max(1);
     let bar = |value: &i64| match *value {

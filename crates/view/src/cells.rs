@@ -1,15 +1,15 @@
-//! Which columns of a table fit, and how wide is each? The least important ones go first.
+//! Which columns of a table fit, and how wide is each? The least important ones are dropped first.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Above it.
+    /// Its heading.
     pub head: &'static str,
-    /// Numbers stand on the right.
+    /// Numbers are right-aligned.
     pub is_number: bool,
-    /// The highest goes first; 0 stays.
+    /// The highest rank is dropped first; 0 stays.
     pub rank: u8,
 }
 
@@ -25,7 +25,7 @@ impl Column {
     }
 }
 
-/// The head and a line for each row, none wider than `width`.
+/// The heading and a line for each row, none wider than `width`.
 pub fn table<const N: usize>(columns: &[Column; N], rows: &[[String; N]], width: usize) -> Vec<String> {
     let mut widths: [usize; N] = columns.map(|column| column.head.width());
     for row in rows {
@@ -57,7 +57,7 @@ pub fn table<const N: usize>(columns: &[Column; N], rows: &[[String; N]], width:
 
 const GAP: &str = "  ";
 
-/// No more than so many columns; a tilde where something is missing.
+/// Cuts to this many columns, marked with a tilde.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -78,7 +78,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     out
 }
 
-/// Breaks a text into lines; those that begin with blanks go on as far to the right.
+/// Wraps a text into lines; continuation lines keep the first one's indentation.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let indent: String = text.chars().take_while(|c| *c == ' ').take(width / 2).collect();
     let mut lines = Vec::new();

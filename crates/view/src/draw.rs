@@ -37,13 +37,13 @@ const CONNECTIONS: [Column; 7] = [
     Column::text("most of it", 1),
 ];
 
-/// Lines below the table of findings that tell more of the selected one, where there is room.
+/// Lines with details of the selected finding below the table, if there is room.
 const MORE_LINES: u16 = 4;
-/// From so many lines on there is.
+/// There is room from this many lines on.
 const ROOMY: u16 = 14;
 
 impl State {
-    /// Draws all of it.
+    /// Draws the whole screen.
     pub fn draw(&self, area: Rect, buffer: &mut Buffer) {
         let mut canvas = Canvas { area, buffer };
         if area.height < 4 || area.width < 8 {
@@ -127,7 +127,7 @@ impl State {
         ]
     }
 
-    /// What the selected one is, and whose socket it is.
+    /// The selected finding, and the owner of its socket.
     fn draw_more(&self, canvas: &mut Canvas<'_>, finding: &Finding, from: u16) {
         let title = finding.cause.parse::<Cause>().map_or("", |cause| explain(cause).title);
         canvas.line(from, &format!("{}: {title}", visible(&finding.cause)), strong());
@@ -177,7 +177,7 @@ impl State {
         }
     }
 
-    /// The head, and so many of the lines that the selected one is among them.
+    /// The heading, and as many lines as fit, with the selected one among them.
     fn draw_table(
         &self,
         canvas: &mut Canvas<'_>,
@@ -224,7 +224,7 @@ impl State {
         }
     }
 
-    /// What is typed, what was said, or the keys.
+    /// The input line, a message, or the keys.
     fn draw_foot(&self, canvas: &mut Canvas<'_>) {
         let y = canvas.area.height - 1;
         match (&self.prompt, &self.message, self.pages.last()) {
@@ -267,7 +267,7 @@ fn faint() -> Style {
     Style::new().add_modifier(Modifier::DIM)
 }
 
-/// What is drawn on.
+/// The area to draw on.
 struct Canvas<'a> {
     area: Rect,
     buffer: &'a mut Buffer,
@@ -286,7 +286,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// At the end of a line.
+    /// Text at the end of a line.
     fn right(&mut self, y: u16, text: &str, style: Style) {
         let text = cut(text, self.columns());
         let x = self.columns() - text.chars().count().min(self.columns());

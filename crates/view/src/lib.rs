@@ -1,7 +1,8 @@
-//! How is told what passes now? One answer in, lines or a screen out.
+//! How is live traffic shown? An answer in, lines or a screen out.
 //!
-//! An [`Answer`] is what was found so far, as the reader of a live capture gives it every so often. [`lines`] tells it in lines, serde as
-//! JSON, and [`State`] keeps what a person has chosen to see of it and draws that. Nothing here knows a terminal, a clock or a file.
+//! An [`Answer`] is what has been found so far, sent periodically by the reader of a live capture.
+//! [`lines`] formats it as lines, serde as JSON, and [`State`] holds what the user has chosen to
+//! see and draws it. Nothing here uses a terminal, a clock or a file.
 #![forbid(unsafe_code)]
 
 pub mod answer;

@@ -20,18 +20,18 @@ pub(crate) enum Page {
 pub(crate) struct Text {
     pub(crate) title: String,
     pub(crate) lines: Vec<String>,
-    /// The first line that is seen.
+    /// The first visible line.
     pub(crate) top: usize,
-    /// Its lines may be broken elsewhere.
+    /// Its lines may be wrapped differently.
     pub(crate) is_prose: bool,
 }
 
 impl Text {
-    /// What `tcpwhy explain` says of a cause; `None` where it is none.
+    /// The text of `tcpwhy explain` for a cause; `None` if it is not a cause.
     pub(crate) fn of_cause(cause: &str) -> Option<Self> {
         let explanation = explain(cause.parse::<Cause>().ok()?);
         let markdown = explanation.markdown();
-        // Paragraphs, so that they fit any width; lists and code stay as they are.
+        // Join paragraphs, so that they fit any width; lists and code stay as they are.
         let mut lines: Vec<String> = Vec::new();
         for line in markdown.lines() {
             let is_new = line.is_empty() || line.starts_with(['#', '-', '|', '`', ' ', '>']);
@@ -46,7 +46,7 @@ impl Text {
         Some(Self { title: format!("{cause}: {}", explanation.title), lines, top: 0, is_prose: true })
     }
 
-    /// The lines as they are seen.
+    /// The lines as they are displayed.
     pub(crate) fn shown(&self, columns: u16) -> Vec<String> {
         if self.is_prose {
             self.lines.iter().flat_map(|line| wrap(line, usize::from(columns))).collect()
@@ -55,7 +55,7 @@ impl Text {
         }
     }
 
-    /// So many lines down, and never beyond the last.
+    /// Scrolls down by this many lines, but not beyond the last.
     pub(crate) fn scroll(&mut self, lines: i64, [columns, height]: [u16; 2]) {
         let room = usize::from(height.saturating_sub(3).max(1));
         let tops = self.shown(columns).len().saturating_sub(room) + 1;

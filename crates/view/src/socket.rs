@@ -1,18 +1,19 @@
-//! What does the socket say of a cause? Joins what packets show with what this machine's sockets have set, and whose they are.
+//! What does the socket show about a cause? Combines what packets show with the options and owners
+//! of this machine's sockets.
 
 use serde::{Deserialize, Serialize};
 use tcpwhy_report::quantity::count;
 
 use crate::answer::{Answer, Finding};
 
-/// A socket of this machine that has one of the endpoints that were asked about.
+/// A socket of this machine with one of the requested endpoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Socket {
     /// This end.
     pub local: String,
     /// The other end.
     pub remote: String,
-    /// Whoever holds it.
+    /// The process that holds it.
     pub pid: Option<u32>,
     /// The command's name.
     pub command: Option<String>,
@@ -24,9 +25,9 @@ pub struct Socket {
     pub receive_locked: Option<bool>,
     /// SO_SNDBUF was set.
     pub send_locked: Option<bool>,
-    /// Memory for what is received, bytes.
+    /// Receive buffer limit, bytes.
     pub receive_max: u32,
-    /// Memory for what is sent, bytes.
+    /// Send buffer limit, bytes.
     pub send_max: u32,
 }
 
@@ -43,7 +44,7 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// In a line.
+    /// As one line.
     pub fn told(&self) -> String {
         match &self.fix {
             Some(fix) => format!("{}: {fix}", self.words),
@@ -53,7 +54,7 @@ impl Fact {
 }
 
 impl Answer {
-    /// Puts to each finding what the sockets say of it.
+    /// Adds to each finding what the sockets show about it.
     pub fn join(&mut self, sockets: &[Socket]) {
         for finding in &mut self.findings {
             finding.socket = fact(finding, sockets);
@@ -61,8 +62,8 @@ impl Answer {
     }
 }
 
-/// What is worth knowing of the socket at the side that can change the cause: the one that has the option in question set the wrong way
-/// before any other.
+/// The relevant facts about the socket at the side that can change the cause; preferably a socket
+/// with the option in question set wrongly.
 fn fact(finding: &Finding, sockets: &[Socket]) -> Option<Fact> {
     let of_side = |socket: &&Socket| match finding.side.as_str() {
         "server" => socket.local == finding.endpoint,
@@ -104,13 +105,13 @@ fn fact(finding: &Finding, sockets: &[Socket]) -> Option<Fact> {
     Some(Fact { words, pid, fix })
 }
 
-/// What a socket has set the wrong way.
+/// The option that a socket has set wrongly.
 enum Culprit {
     NoDelay,
     Cork,
     ReceiveBuffer,
     SendBuffer,
-    /// Of its network namespace.
+    /// A setting of its network namespace.
     Idle,
 }
 

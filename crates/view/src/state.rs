@@ -1,14 +1,15 @@
-//! What does a person see now, and what does a key change? Answers and keys in, wishes out; the screen is drawn from it.
+//! What does the user see now, and what does a key change? Answers and keys in, requested actions out; the
+//! screen is drawn from the state.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::answer::{Answer, Finding};
 use crate::pages::{Page, Text, help};
 
-/// A key, as far as it matters.
+/// A key that has a meaning here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// One that writes.
+    /// A character.
     Char(char),
     /// Return
     Enter,
@@ -32,26 +33,26 @@ pub enum Key {
     Interrupt,
 }
 
-/// What somebody else has to do about a key.
+/// The action that a key requests from the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// End, with the whole answer.
+    /// End, with the full answer.
     Quit,
-    /// Write what passed lately to a file.
+    /// Write recent packets to a file.
     Save,
-    /// The connections to this server of lately, by [`State::show_connections`].
+    /// Show the recent connections to this server, with [`State::show_connections`].
     Connections {
         /// `10.0.0.5:8080`
         endpoint: String,
     },
-    /// The packets of a connection that was shown, by [`State::show_packets`].
+    /// Show the packets of a listed connection, with [`State::show_packets`].
     Packets {
         /// Its number there.
         connection: u64,
     },
 }
 
-/// A connection, as a reader of what passed lately tells it.
+/// A connection in the recent packets, as their reader reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Connection {
     /// Its number there.
@@ -68,11 +69,11 @@ pub struct Connection {
     pub elapsed_ns: i64,
     /// The slowest one.
     pub slowest_ns: i64,
-    /// What most of it was spent on, and how long.
+    /// The cause that took most of it, and its time.
     pub most: Option<(String, i64)>,
 }
 
-/// What comes first.
+/// Sort order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Order {
     #[default]
@@ -114,20 +115,20 @@ pub(crate) enum Prompt {
 /// A finding's name.
 type Name = (String, String, String);
 
-/// Stretches remembered of each finding.
+/// Intervals remembered for each finding.
 const STRETCHES: usize = 16;
-/// What is typed is no longer.
+/// Maximum length of typed text.
 const TYPED_MAX: usize = 64;
 
-/// All that is seen, and what it was chosen from.
+/// Everything visible, and what it was selected from.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     /// `eth0, port 8080`
     pub(crate) about: String,
     pub(crate) answer: Answer,
-    /// Packets and exchanges of the stretch, each a second.
+    /// Packets and exchanges per second in the last interval.
     pub(crate) rates: [u64; 2],
-    /// What came while it was paused.
+    /// The answer that came while paused.
     latest: Option<Answer>,
     pub(crate) is_paused: bool,
     pub(crate) order: Order,
@@ -137,9 +138,9 @@ pub struct State {
     pub(crate) prompt: Option<Prompt>,
     selected: Option<Name>,
     history: BTreeMap<Name, VecDeque<i64>>,
-    /// As it was when it was paused.
+    /// As it was at the time of the pause.
     paused_history: BTreeMap<Name, VecDeque<i64>>,
-    /// Above the findings, the last one seen.
+    /// Pages above the findings; the last one is visible.
     pub(crate) pages: Vec<Page>,
     pub(crate) message: Option<String>,
     /// Columns and lines.
@@ -154,7 +155,7 @@ impl State {
         Self { about, has_color, size: [80, 24], ..Self::default() }
     }
 
-    /// Takes the next answer; while it is paused, for later.
+    /// Takes the next answer; while paused, keeps it for later.
     pub fn on_answer(&mut self, answer: Answer) {
         let mut history = BTreeMap::new();
         for finding in &answer.findings {
@@ -184,22 +185,22 @@ impl State {
         self.answer = answer;
     }
 
-    /// The terminal has so many columns and lines.
+    /// The terminal has this many columns and lines.
     pub fn on_size(&mut self, columns: u16, lines: u16) {
         self.size = [columns, lines];
     }
 
-    /// Columns there are.
+    /// Number of columns.
     pub fn columns(&self) -> u16 {
         self.size[0]
     }
 
-    /// What was said of something under way is over.
+    /// The message about a running action is obsolete.
     pub fn done(&mut self) {
         self.message = None;
     }
 
-    /// A line below the rest, until the next key.
+    /// Shows a message until the next key.
     pub fn say(&mut self, message: String) {
         self.message = Some(message);
     }
@@ -210,7 +211,7 @@ impl State {
         self.pages.push(Page::Connections { title, connections, at: 0 });
     }
 
-    /// Opens the packets of a connection, the last ones first.
+    /// Opens the packets of a connection, at their end.
     pub fn show_packets(&mut self, title: String, lines: Vec<String>) {
         let mut text = Text { title, lines, top: usize::MAX, is_prose: false };
         text.scroll(0, self.size);
@@ -223,7 +224,7 @@ impl State {
         let mut found: Vec<&Finding> = self.answer.findings.iter().collect();
         found.retain(|finding| told(finding).contains(&wanted));
         match self.order {
-            // As they come.
+            // In the order of the answer.
             Order::Cost => {}
             Order::Lately => found.sort_by_key(|finding| std::cmp::Reverse(finding.lately.ns)),
             Order::Median => found.sort_by_key(|finding| std::cmp::Reverse(finding.p50_ns)),
@@ -237,19 +238,19 @@ impl State {
         found
     }
 
-    /// The line of the finding that is selected.
+    /// The row of the selected finding.
     pub(crate) fn at(&self, findings: &[&Finding]) -> usize {
         let selected = self.selected.as_ref();
         findings.iter().position(|finding| selected == Some(&name(finding))).unwrap_or(0)
     }
 
-    /// What was added to a finding in the last stretches.
+    /// What was added to a finding in the last intervals.
     pub(crate) fn history(&self, finding: &Finding) -> impl Iterator<Item = &i64> + Clone {
         let history = if self.is_paused { &self.paused_history } else { &self.history };
         history.get(&name(finding)).into_iter().flatten()
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub fn on_key(&mut self, key: Key) -> Option<Wish> {
         self.message = None;
         if key == Key::Interrupt {
@@ -286,7 +287,7 @@ impl State {
         None
     }
 
-    /// Takes a key while something is being typed.
+    /// Handles a key during text input.
     fn on_typed(&mut self, mut prompt: Prompt, key: Key) {
         let (Prompt::Search(text) | Prompt::Filter(text)) = &mut prompt;
         match key {
@@ -318,7 +319,7 @@ impl State {
         }
     }
 
-    /// One page back; on the last one, what was chosen is taken off.
+    /// Closes the top page; without one, clears filter and search.
     fn back(&mut self) {
         if self.pages.pop().is_none() {
             self.filter.clear();
@@ -363,12 +364,12 @@ impl State {
         }
     }
 
-    /// Lines that a page has room for.
+    /// Lines of a page that are visible.
     pub(crate) fn page_lines(&self) -> u16 {
         self.size[1].saturating_sub(3).max(1)
     }
 
-    /// So many lines down.
+    /// Moves down by this many lines.
     fn go(&mut self, lines: i64) {
         let size = self.size;
         match self.pages.last_mut() {
@@ -382,7 +383,8 @@ impl State {
         }
     }
 
-    /// To the next line that has what is searched for: the present one or a later one (0), a later one (1), an earlier one (-1).
+    /// Goes to the next line that matches the search: the current or a later one (0), a later one (1), an
+    /// earlier one (-1).
     fn find(&mut self, direction: i64) {
         if self.search.is_empty() {
             return;
@@ -421,14 +423,14 @@ impl State {
     }
 }
 
-/// Further than any page is long.
+/// Farther than any page is long.
 const FAR: i64 = 1 << 40;
 
 fn name(finding: &Finding) -> Name {
     (finding.cause.clone(), finding.side.clone(), finding.endpoint.clone())
 }
 
-/// What is searched of a finding.
+/// The text of a finding that is searched.
 fn told(finding: &Finding) -> String {
     let Finding { cause, side, endpoint, confidence, trend, .. } = finding;
     let fact = finding.socket.as_ref().map_or("", |fact| fact.words.as_str());
@@ -446,7 +448,7 @@ pub(crate) fn moved(at: usize, lines: i64, count: usize) -> usize {
     usize::try_from(at.saturating_add(lines).clamp(0, last)).unwrap_or(0)
 }
 
-/// The next one in this direction that has it, round the end.
+/// The next match in this direction, wrapping around at the end.
 fn next(at: usize, count: usize, direction: i64, has: impl Fn(usize) -> bool) -> Option<usize> {
     let step = |i: usize| match direction {
         0 => (at + i) % count,

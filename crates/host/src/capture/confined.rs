@@ -1,10 +1,11 @@
-//! When can a capture give up its rights? When the interface is open, which is when the sink begins.
+//! When can a capture give up its rights? Once the interface is open, which is when the sink
+//! begins.
 
 use std::io;
 
 use super::{Description, Packet, Sink, Stats};
 
-/// A sink in front of which something is done once.
+/// A sink that first calls a function once.
 pub(super) struct Confined<S, F> {
     sink: S,
     confine: Option<F>,

@@ -34,7 +34,7 @@ pub enum Error {
         /// Those that exist.
         have: Vec<String>,
     },
-    /// The interface is there and passes nothing.
+    /// The interface exists but is down.
     #[error("the interface {interface} is down: `ip link set {interface} up`")]
     Down {
         /// The interface asked for.
@@ -68,7 +68,8 @@ impl Error {
         }
     }
 
-    /// Whether the machine or the user's rights forbid capturing altogether, as against a mistake in the request.
+    /// Whether the machine or the user's rights rule out capturing altogether, as opposed to a
+    /// mistake in the request.
     pub const fn is_impossible_here(&self) -> bool {
         matches!(self, Self::NotPermitted { .. } | Self::NoPacketSockets { .. })
     }

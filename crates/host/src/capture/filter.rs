@@ -1,11 +1,11 @@
-//! Which packets should the kernel copy into the ring? Classic BPF, assembled for TCP and, where asked, one host or port, or any of several
-//! ends.
+//! Which packets should the kernel copy into the ring? Classic BPF, assembled for TCP and optionally one host
+//! or port, or any of several ends.
 //!
-//! Every load is relative to the network header (`SKF_NET_OFF`) and the protocol comes from the packet's metadata
-//! (`SKF_AD_PROTOCOL`, Documentation/networking/filter.rst), so one program serves Ethernet, loopback, TUN and `any`.
-//! What the filter cannot see (ports behind an IPv6 extension header, in a later fragment, or inside a second VLAN tag) it
-//! lets through: the analysis counts and names such packets, and a packet that never reached the ring could be named by
-//! nobody.
+//! Every load is relative to the network header (`SKF_NET_OFF`) and the protocol comes from the packet's
+//! metadata (`SKF_AD_PROTOCOL`, Documentation/networking/filter.rst), so one program serves Ethernet,
+//! loopback, TUN and `any`. Packets that the filter cannot judge (ports after an IPv6 extension header, in a
+//! later fragment, or inside a second VLAN tag) are kept: the analysis counts and names them, and a packet
+//! that never reached the ring could not be named.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -21,7 +21,7 @@ pub struct Filter {
     pub one_of: Option<Vec<End>>,
 }
 
-/// An end of a connection: a port, at an address or at any.
+/// One end of a connection: a port, at one address or at any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct End {
     /// The address.
@@ -30,11 +30,11 @@ pub struct End {
     pub port: u16,
 }
 
-/// The kernel takes no program that is longer than 4,096 instructions (BPF_MAXINSNS); an end takes 28 at most.
+/// The kernel rejects programs longer than 4,096 instructions (BPF_MAXINSNS); an end takes at most 28.
 const ENDS_MAX: usize = 128;
 
 impl fmt::Display for Filter {
-    /// In tcpdump's language, as it stands in the capture's interface description.
+    /// In tcpdump's language, for the capture's interface description.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("tcp")?;
         if let Some(host) = self.host {
@@ -63,7 +63,7 @@ pub(super) struct Instruction {
 }
 
 impl Filter {
-    /// The ends, as far as they fit a program: of too many the ports alone, and of too many ports all.
+    /// The ends, as far as they fit into a program: if too many, their ports; if still too many, all.
     fn ends(&self) -> Option<Vec<End>> {
         let mut ends = self.one_of.clone()?;
         if ends.len() > ENDS_MAX {
@@ -74,7 +74,7 @@ impl Filter {
         (ends.len() <= ENDS_MAX).then_some(ends)
     }
 
-    /// The program. It returns how many bytes to keep: `snaplen`, or none. With `interfaces`, only of what passes one of these.
+    /// The program. It returns how many bytes to keep: `snaplen`, or none. With `interfaces`, only theirs.
     pub(super) fn assemble(&self, snaplen: u32, interfaces: &[i32]) -> Vec<Instruction> {
         let mut program = Program::default();
         if !interfaces.is_empty() {
@@ -86,8 +86,8 @@ impl Filter {
             program.jump(DROP);
             program.bind(one_of_them);
         }
-        // Loopback delivers each packet twice, on its way out and on its way in: the way in is kept, as libpcap does.
-        // Every network namespace's loopback has index 1 (LOOPBACK_IFINDEX), so the rule holds on `any` as well.
+        // Loopback delivers each packet twice, outgoing and incoming: keep the incoming one, as libpcap does.
+        // Every network namespace's loopback has index 1 (LOOPBACK_IFINDEX): the rule holds on `any` as well.
         let not_loopback = program.label();
         program.load_word(SKF_AD_IFINDEX);
         program.jump_unless_equal(LOOPBACK_IFINDEX, not_loopback);
@@ -103,7 +103,7 @@ impl Filter {
         program.jump_unless_equal(ETH_P_IPV6, other);
         self.v6(&mut program);
         program.bind(other);
-        // The outer tag is always taken off before the tap (skb_vlan_untag), so these are doubly tagged packets.
+        // The outer tag is always removed before the tap (skb_vlan_untag): these packets had two tags.
         program.jump_if_equal(ETH_P_8021Q, KEEP);
         program.jump_if_equal(ETH_P_8021AD, KEEP);
         program.jump(DROP);
@@ -175,7 +175,7 @@ impl Filter {
         program.jump(DROP);
     }
 
-    /// Goes on where there is no port to have, or where either has it and `more` is asked; leaves otherwise.
+    /// Continues if no port is required, or if either port matches and `more` is asked; otherwise leaves.
     fn has_port(&self, program: &mut Program, ports: [Load; 2], more: bool) {
         let Some(port) = self.port.map(u32::from) else { return };
         let found = if more { program.label() } else { KEEP };
@@ -190,25 +190,25 @@ impl Filter {
     }
 }
 
-/// A program that keeps nothing: what is in flight through the tap drains, nothing follows.
+/// A program that keeps nothing: packets on their way through the tap drain, and none follow.
 pub(super) fn drop_all() -> Vec<Instruction> {
     vec![Instruction { code: RET_K, jump_true: 0, jump_false: 0, k: 0 }]
 }
 
-/// A place to jump to, bound once and always forwards, as classic BPF demands.
+/// A jump target, bound once and always forward, as classic BPF requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Label(usize);
 
 const KEEP: Label = Label(0);
 const DROP: Label = Label(1);
 
-/// Instructions whose jumps still name labels.
+/// Instructions whose jumps still refer to labels.
 struct Program {
     steps: Vec<Step>,
     labels: Vec<Option<usize>>,
 }
 
-/// An instruction, and where its branches lead if not to the next one.
+/// An instruction, and the targets of its branches unless they are the next one.
 struct Step {
     code: u16,
     k: u32,
@@ -283,7 +283,7 @@ impl Program {
         self.steps.push(Step { code: JA, k: 0, on_true: Some(to), on_false: None });
     }
 
-    /// Goes to KEEP where one side has the address at its place and the port, on otherwise.
+    /// Goes to KEEP if one side has the address at its offset and the port; otherwise continues.
     fn either_end(&mut self, addresses: [u32; 2], words: &[u32], ports: [Load; 2], port: u16) {
         for (address, load_port) in addresses.into_iter().zip(ports) {
             let other = self.label();
@@ -297,7 +297,7 @@ impl Program {
         }
     }
 
-    /// Goes on where the word at either offset has the value, to DROP otherwise.
+    /// Continues if the word at either offset has the value; otherwise goes to DROP.
     fn either_word(&mut self, first: u32, second: u32, value: u32) {
         let found = self.label();
         self.load_word(first);
@@ -323,8 +323,8 @@ impl Program {
         self.bind(found);
     }
 
-    /// Adds the two ways out and turns labels into distances. A branch reaches 255 instructions far; one that leads farther becomes a
-    /// branch around an unconditional jump, which reaches any.
+    /// Adds the two exits and turns labels into distances. A branch reaches 255 instructions; a longer one
+    /// becomes a branch around an unconditional jump, which reaches any distance.
     fn finish(mut self, snaplen: u32) -> Vec<Instruction> {
         self.bind(KEEP);
         self.push(RET_K, snaplen);
@@ -332,7 +332,7 @@ impl Program {
         self.push(RET_K, 0);
         let mut far = vec![false; self.steps.len()];
         loop {
-            // Where each step stands.
+            // The index of each step's first instruction.
             let places: Vec<usize> = far
                 .iter()
                 .scan(0, |at, far| {
@@ -355,7 +355,7 @@ impl Program {
                 })
                 .collect();
             if grown != far {
-                // More steps only push targets farther away, so that this ends.
+                // More instructions only push targets farther away, so this ends.
                 far.iter_mut().zip(grown).for_each(|(far, grown)| *far |= grown);
                 continue;
             }
@@ -370,7 +370,7 @@ impl Program {
 }
 
 impl Step {
-    /// One instruction, or two where its target is far; `distance` is counted from the first of them.
+    /// One instruction, or two if its target is far; `distance` counts from the first of them.
     fn resolved(&self, is_far: bool, distance: impl Fn(Label) -> usize) -> Vec<Instruction> {
         let Self { code, k, on_true, on_false } = *self;
         let plain = |code, k, jump_true, jump_false| Instruction { code, jump_true, jump_false, k };
@@ -386,7 +386,7 @@ impl Step {
     }
 }
 
-// include/uapi/linux/filter.h: offsets that do not mean a byte of the packet.
+// include/uapi/linux/filter.h: special offsets, which are not bytes of the packet.
 const SKF_AD: u32 = 0xffff_f000;
 const SKF_AD_PROTOCOL: u32 = SKF_AD;
 const SKF_AD_PKTTYPE: u32 = SKF_AD + 4;
@@ -420,7 +420,7 @@ const RET_K: u16 = 0x06;
 mod tests {
     use super::*;
 
-    /// A machine for the program above: the rules of classic BPF, over an IP packet and the kernel's metadata.
+    /// Runs a program by the rules of classic BPF, over an IP packet and the kernel's metadata.
     fn run(program: &[Instruction], protocol: u32, pkttype: u32, ifindex: u32, packet: &[u8]) -> u32 {
         let (mut a, mut x, mut pc) = (0_u32, 0_u32, 0_usize);
         let byte = |offset: u32| packet.get((offset.wrapping_sub(NET)) as usize).map(|b| u32::from(*b));

@@ -1,16 +1,18 @@
-//! Which interfaces are captured, and what if one goes and comes back? It then has another index, which the ring has to be told.
+//! Which interfaces are captured, and what if one goes and comes back? It then has a new index,
+//! which the ring must be told.
 //!
-//! One is bound to, so that nothing else runs through the filter. Of several, one ring takes what passes any, and the filter keeps theirs:
-//! so packets stay in the order in which they passed.
+//! A single interface is bound to, so that no other packets run through the filter. For several,
+//! one ring takes packets of all interfaces, and the filter keeps theirs: so packets stay in the
+//! order in which they passed.
 
 use super::filter::Instruction;
 use super::link::Link;
 use super::ring::{PacketSocket, Ring, interface_names};
 use super::{CallError, Error, Filter, Options};
 
-/// The interfaces by name, and what they were the last time that somebody looked.
+/// The interfaces by name, and their indexes at the last check.
 pub(super) struct Interfaces {
-    /// Empty where all are meant.
+    /// Empty if all are meant.
     names: Vec<String>,
     indexes: Vec<i32>,
     filter: Filter,
@@ -18,7 +20,7 @@ pub(super) struct Interfaces {
 }
 
 impl Interfaces {
-    /// Those that the options name, and what is written of them.
+    /// The interfaces that the options name, and their link type.
     pub(super) fn find(
         options: &Options,
         socket: impl FnOnce() -> Result<PacketSocket, Error>,
@@ -66,7 +68,7 @@ impl Interfaces {
         ring.set_filter(&self.program())
     }
 
-    /// Tells the ring where one is another now than the last time.
+    /// Tells the ring if an interface has a new index.
     pub(super) fn follow(&mut self, ring: &Ring) -> Result<(), CallError> {
         let mut changed = false;
         for (name, index) in self.names.iter().zip(&mut self.indexes) {

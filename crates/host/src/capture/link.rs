@@ -1,12 +1,12 @@
-//! What do the captured bytes begin with? The link type that the capture file names, and the header that the kernel took
-//! off and we put back.
+//! What do the captured bytes begin with? The link type in the capture file, and the headers that
+//! the kernel removed and we restore.
 
 use tcpwhy_wire::capture::LinkType;
 
 use super::order::Held;
 use super::ring::{Frame, Framing};
 
-/// What this capture writes.
+/// The format that this capture writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
     /// Ethernet, and loopback, which has an Ethernet header of zeroes.
@@ -27,8 +27,8 @@ impl Link {
         }
     }
 
-    /// What an interface of this kind gives. Whatever is not Ethernet is taken from its network header on: that is
-    /// all that matters here, and there are some fifty link headers.
+    /// The link of an interface of this kind. Anything but Ethernet is captured from its network
+    /// header on: that is all that matters here, and there are some fifty link headers.
     pub(super) fn of_hardware(hardware: u16) -> Self {
         match hardware {
             libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Self::Ethernet,
@@ -43,7 +43,7 @@ impl Link {
         }
     }
 
-    /// The packet as the file has it.
+    /// The packet in the form of the file.
     pub(super) fn dress(self, frame: &Frame<'_>, mut data: Vec<u8>) -> Held {
         let mut len = frame.len;
         match self {

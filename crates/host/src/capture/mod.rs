@@ -44,18 +44,19 @@ pub use ring::CallError;
 /// What to capture and how to describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// An interface of the calling thread's network namespace, several with commas between them, or `any`. One that goes away is captured
-    /// again when it comes back.
+    /// An interface of the calling thread's network namespace, several separated by commas, or
+    /// `any`. An interface that goes away is captured again when it comes back.
     pub interface: String,
     /// What the kernel copies into the ring.
     pub filter: Filter,
-    /// Bytes kept of each packet. The default holds every header that TCP can have, and little payload.
+    /// Bytes kept of each packet. The default holds every header that TCP can have, and little
+    /// payload.
     pub snaplen: u32,
     /// Memory for packets that the sink has not taken yet.
     pub ring_bytes: usize,
-    /// The program that captures, for the file's first lines.
+    /// The capturing program, for the file's header.
     pub application: String,
-    /// The command that was given, or whatever else explains where the capture comes from.
+    /// The command line, or another explanation of where the capture comes from.
     pub comment: String,
 }
 
@@ -77,10 +78,10 @@ impl Options {
 const DEFAULT_SNAPLEN_BYTES: u32 = 14 + 8 + 40 + 24 + 60 + 14;
 const DEFAULT_RING_BYTES: usize = 16 << 20;
 
-/// What a capture file says about itself.
+/// Description of a capture file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// What each packet's bytes begin with.
+    /// The link type of the packets.
     pub link: LinkType,
     /// Bytes kept of each packet.
     pub snaplen: u32,
@@ -90,7 +91,7 @@ pub struct Description {
     pub filter: String,
     /// The program that captures.
     pub application: String,
-    /// The command that was given.
+    /// The command line.
     pub comment: String,
     /// System, release and version of the kernel.
     pub os: String,
@@ -109,16 +110,18 @@ pub struct Packet<'a> {
     pub data: &'a [u8],
 }
 
-/// What a capture saw.
+/// The result of a capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Packets given to the sink.
     pub packets: u64,
-    /// Packets that found the ring full: they are missing.
+    /// Packets lost because the ring was full.
     pub dropped: u64,
-    /// Packets that the kernel counted into the ring but did not hand over in time. Zero but for a stuck kernel.
+    /// Packets that the kernel counted into the ring but did not hand over in time. Zero unless the
+    /// kernel is stuck.
     pub unread: u64,
-    /// Why the interface stopped giving packets before [`Capture::stop`], where it did: it went down or away.
+    /// Why the interface stopped delivering packets before [`Capture::stop`], if so: it went down
+    /// or away.
     pub interrupted: Option<String>,
     /// When the capture became live.
     pub started: Instant,
@@ -126,7 +129,7 @@ pub struct Stats {
     pub stopped: Instant,
 }
 
-/// What a capture has seen so far.
+/// The counts of a capture so far.
 #[derive(Clone, Debug, Default)]
 pub struct Counts(Arc<[AtomicU64; 2]>);
 
@@ -136,7 +139,7 @@ impl Counts {
         self.0[0].load(Ordering::Relaxed)
     }
 
-    /// Packets that found the ring full.
+    /// Packets lost because the ring was full.
     pub fn dropped(&self) -> u64 {
         self.0[1].load(Ordering::Relaxed)
     }
@@ -147,38 +150,38 @@ impl Counts {
     }
 }
 
-/// Takes packets in the order in which they passed. Runs on the capture's own thread. An error ends the capture, and
-/// [`Capture::stop`] returns it.
+/// Takes packets in the order in which they passed. Runs on the capture's own thread. An error ends
+/// the capture, and [`Capture::stop`] returns it.
 #[expect(clippy::missing_errors_doc, reason = "the sink's own errors; what they lead to stands on the trait")]
 pub trait Sink: Send + 'static {
     /// Called once, before [`Capture::start`] returns.
     fn begin(&mut self, description: &Description) -> io::Result<()>;
     /// Called for every packet.
     fn packet(&mut self, packet: Packet<'_>) -> io::Result<()>;
-    /// Called when no packet is waiting, and every 100 ms where packets never stop coming: whoever follows the capture should see what there
-    /// is.
+    /// Called when no packet is waiting, and every 100 ms if packets never stop coming: a reader
+    /// that follows the capture should see them.
     fn idle(&mut self) -> io::Result<()>;
     /// Called once, after the last packet.
     fn end(&mut self, stats: &Stats) -> io::Result<()>;
 }
 
-/// Replaces the filter of a running capture, which takes no right but the capture.
+/// Replaces the filter of a running capture; this needs no rights of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Narrow(Arc<Mutex<Option<Filter>>>);
 
 impl Narrow {
-    /// Some hundredths of a second later, for what passes from then on.
+    /// Takes effect some hundredths of a second later, for packets that pass from then on.
     pub fn set(&self, filter: Filter) {
         *self.slot() = Some(filter);
     }
 
     fn slot(&self) -> MutexGuard<'_, Option<Filter>> {
-        // Nobody panics while holding it.
+        // No thread panics while holding it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A running capture. Dropping it stops it, and loses what [`Capture::stop`] would have said.
+/// A running capture. Dropping it stops it, and discards the result of [`Capture::stop`].
 #[derive(Debug)]
 pub struct Capture {
     wake: OwnedFd,
@@ -196,11 +199,11 @@ impl Capture {
         Self::start_into(options, pcapng::Pcapng::new(sink))
     }
 
-    /// The same, but calls `confine` once the interface is open, in the thread that calls this and before the one that captures
-    /// starts: what it gives up, neither has.
+    /// The same, but calls `confine` once the interface is open, in the calling thread and before
+    /// the capturing thread starts: neither thread keeps the rights that it gives up.
     ///
     /// # Errors
-    /// As [`Capture::start`]; [`Error::Write`] with what `confine` says.
+    /// As [`Capture::start`]; [`Error::Write`] with the error of `confine`.
     pub fn start_confined(
         options: Options,
         sink: impl Write + Send + 'static,
@@ -242,17 +245,18 @@ impl Capture {
         Ok(Self { wake, counts, narrow, reader: Some(reader) })
     }
 
-    /// What replaces its filter.
+    /// Replaces its filter.
     pub fn narrow(&self) -> Narrow {
         self.narrow.clone()
     }
 
-    /// What it has seen so far, now and later.
+    /// Its counts, updated while it runs.
     pub fn counts(&self) -> Counts {
         self.counts.clone()
     }
 
-    /// Whether the capture has ended by itself: the sink failed. [`Capture::stop`] says why.
+    /// Whether the capture has ended by itself, because the sink failed. [`Capture::stop`] returns
+    /// the reason.
     pub fn has_ended(&self) -> bool {
         self.reader.as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -260,7 +264,7 @@ impl Capture {
     /// Ends the capture once everything that has arrived by now is in the sink.
     ///
     /// # Errors
-    /// [`Error::Write`] where the sink failed, now or before; [`Error::Kernel`] where the ring did.
+    /// [`Error::Write`] if the sink failed, now or before; [`Error::Kernel`] if the ring did.
     pub fn stop(mut self) -> Result<Stats, Error> {
         self.join().expect("stop consumes the capture: the reader has not been joined before")
     }

@@ -1,11 +1,12 @@
-//! In what order did the packets pass? Two processors that tap packets at once stamp them before they take the ring's
-//! lock (`tpacket_rcv`), so neighbours can stand in the ring in the wrong order, by microseconds. A short hold puts them
-//! right; a clock that was set back is not "wrong order" and stays as it is.
+//! In what order did the packets pass? Two processors that tap packets at once stamp them before
+//! they take the ring's lock (`tpacket_rcv`), so neighbours can be in the wrong order in the ring,
+//! by microseconds. Holding packets briefly restores the order; a clock that was set back is a
+//! different case and is left as it is.
 
 use std::collections::VecDeque;
 
-/// How far apart two packets can be and still have raced for the lock. A processor does not stay longer than that
-/// between the stamp and the lock unless an interrupt storm or a hypervisor holds it up.
+/// How far apart two packets can be and still have raced for the lock. A processor does not take
+/// longer between time stamp and lock unless an interrupt storm or a hypervisor delays it.
 const HORIZON_NS: i64 = 1_000_000;
 
 /// A packet on its way from the ring to the sink.
@@ -31,7 +32,7 @@ impl Order {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Takes the packet; hands on those that nothing can precede any more.
+    /// Takes the packet; passes on those that no later packet can precede.
     pub(super) fn push<E>(
         &mut self,
         packet: Held,
@@ -49,7 +50,7 @@ impl Order {
         Ok(())
     }
 
-    /// Hands on everything.
+    /// Passes on everything.
     pub(super) fn flush<E>(&mut self, each: &mut impl FnMut(&Held) -> Result<(), E>) -> Result<(), E> {
         while !self.held.is_empty() {
             self.release(each)?;

@@ -1,4 +1,4 @@
-//! How does a capture become a file that describes itself and that every tool reads?
+//! How does a capture become a self-describing file that every tool can read?
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use tcpwhy_wire::capture::writer::{PacketNote, PcapngWriter, Section};
 
 use super::{Description, Packet, Sink, Stats};
 
-/// Written out at this size, and whenever nothing is waiting.
+/// Written out at this size, and whenever no packet is waiting.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// Writes one section with one interface.

@@ -1,7 +1,8 @@
 //! How do packets get from the ring to the sink, all of them, and in order?
 //!
-//! One thread sleeps until the kernel hands over a block. To stop without losing the tail, the filter is closed first;
-//! then the kernel's count of packets in the ring is final, and the reader goes on until it has seen that many.
+//! One thread sleeps until the kernel hands over a block. To stop without losing the last packets,
+//! the filter is closed first; then the kernel's count of packets in the ring is final, and the
+//! reader continues until it has seen that many.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -18,16 +19,18 @@ use super::{CallError, Counts, Error, Narrow, Options, Packet, Sink, Stats};
 
 /// A block with packets is handed over after this long: the delay of a live view, and of a stop.
 const RETIRE_MS: u32 = 20;
-/// Blocks of this size waste little on a slow link and cost one wake-up per some thousand packets on a fast one.
+/// Blocks of this size waste little on a slow link, and need one wake-up per several thousand
+/// packets on a fast one.
 const BLOCK_BYTES: u32 = 256 << 10;
 const FEWEST_BLOCKS: u32 = 4;
-/// The kernel counts a packet into the ring before it hands the block over, at the latest after `RETIRE_MS`.
+/// The kernel counts a packet into the ring before it hands the block over, at most `RETIRE_MS`
+/// later.
 const DRAIN_LIMIT: Duration = Duration::from_secs(2);
-/// Interfaces are looked for so often.
+/// How often interfaces are looked up.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Whoever follows a capture sees a packet after this time at the latest.
+/// A reader that follows the capture sees a packet after this time at the latest.
 const HAND_ON_EVERY: Duration = Duration::from_millis(100);
-/// Without packets, the sink hears about it this often.
+/// Without packets, the sink's `idle` is called this often.
 const IDLE_MS: u32 = 2 * RETIRE_MS;
 
 /// Opens the interfaces; the ring is live when this returns.
@@ -58,9 +61,9 @@ pub(super) fn open(options: &Options) -> Result<(Ring, Link, Interfaces), Error>
 pub(super) struct Reader<S> {
     ring: Ring,
     interfaces: Interfaces,
-    /// When they were looked at.
+    /// When they were last looked up.
     looked: Instant,
-    /// When the sink was last told to hand on what it has.
+    /// When the sink was last told to flush.
     handed_on: Instant,
     counts: Counts,
     wake: OwnedFd,
@@ -69,11 +72,11 @@ pub(super) struct Reader<S> {
     output: Output<S>,
     /// Packets taken from the ring.
     taken: u64,
-    /// What the kernel has counted so far.
+    /// The kernel's counts so far.
     counted: Counted,
 }
 
-/// The sink, and what it has been given.
+/// The sink, and the count of what it was given.
 struct Output<S> {
     sink: S,
     link: Link,
@@ -116,7 +119,7 @@ impl<S: Sink> Reader<S> {
     pub(super) fn run(mut self) -> Result<Stats, Error> {
         loop {
             self.drain()?;
-            // The kernel's counters have 32 bits: they are taken before they can wrap.
+            // The kernel's counters have 32 bits: they are read before they can wrap.
             self.count()?;
             self.look_for_interfaces()?;
             if let Some(filter) = self.narrow.slot().take() {
@@ -171,7 +174,7 @@ impl<S: Sink> Reader<S> {
         Ok(())
     }
 
-    /// Where packets never stop coming, a sink would keep what it has until its buffer is full.
+    /// If packets never stop coming, a sink would keep them until its buffer is full.
     fn hand_on(&mut self) -> Result<(), Error> {
         let now = now();
         if (now.as_nanos() - self.handed_on.as_nanos()).unsigned_abs() < HAND_ON_EVERY.as_nanos() as u64 {
@@ -181,7 +184,7 @@ impl<S: Sink> Reader<S> {
         self.output.sink.idle().map_err(Error::Write)
     }
 
-    /// Interfaces come and go: one that is made anew has another index.
+    /// Interfaces come and go: one that is created again has a new index.
     fn look_for_interfaces(&mut self) -> Result<(), Error> {
         let now = now();
         if (now.as_nanos() - self.looked.as_nanos()).unsigned_abs() < LOOK_EVERY.as_nanos() as u64 {
@@ -194,7 +197,7 @@ impl<S: Sink> Reader<S> {
     fn sleep(&mut self) -> Result<Woken, Error> {
         let woken = self.poll(IDLE_MS)?;
         if let Some(error) = self.ring.take_error() {
-            // The interface may come back (ENETDOWN), so whoever started the capture decides when it ends.
+            // The interface may come back (ENETDOWN), so the caller decides when the capture ends.
             self.output.stats.interrupted.get_or_insert_with(|| error.to_string());
         }
         Ok(woken)
@@ -206,7 +209,7 @@ impl<S: Sink> Reader<S> {
         match poll(&mut fds, Some(&timeout)) {
             Ok(0) => Ok(Woken::Nothing),
             Ok(_) if fds[1].revents().contains(PollFlags::IN) => {
-                // Taken, so that the polls that follow wait for packets again.
+                // Cleared, so that later polls wait for packets again.
                 let _ = rustix::io::read(&self.wake, &mut [0_u8; 8]);
                 Ok(Woken::Stop)
             }

@@ -22,11 +22,11 @@ use super::filter::Instruction;
 pub struct CallError {
     /// The call, with its option.
     pub call: &'static str,
-    /// What the kernel said.
+    /// The kernel's error.
     pub source: io::Error,
 }
 
-/// What an interface's name stands for in the calling thread's network namespace.
+/// An interface of the calling thread's network namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Interface {
     /// `ifindex`.
@@ -46,18 +46,18 @@ pub(super) enum Framing {
     Network,
 }
 
-/// How the ring is laid out.
+/// The layout of the ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
-    /// Bytes a block: a multiple of the page size.
+    /// Bytes per block: a multiple of the page size.
     pub(super) block_bytes: u32,
-    /// Blocks.
+    /// Number of blocks.
     pub(super) blocks: u32,
-    /// A block that has packets is handed over after this long, full or not.
+    /// A block with packets is handed over after this long, full or not.
     pub(super) retire_ms: u32,
 }
 
-/// Counted since the last time they were asked for.
+/// Counts since the last query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counted {
     /// Passed the filter and went into the ring.
@@ -77,12 +77,12 @@ impl PacketSocket {
             Framing::Link => libc::SOCK_RAW,
             Framing::Network => libc::SOCK_DGRAM,
         };
-        // Protocol 0: nothing arrives before the filter and the ring stand.
+        // Protocol 0: nothing arrives before the filter and the ring are in place.
         // SAFETY: no pointers; the result is checked before it is owned.
         let fd = check("socket(AF_PACKET)", unsafe {
             libc::socket(libc::AF_PACKET, kind | libc::SOCK_CLOEXEC, 0)
         })?;
-        // SAFETY: a fresh descriptor that nobody else knows.
+        // SAFETY: a fresh descriptor, not owned by anything else.
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
@@ -96,7 +96,7 @@ impl PacketSocket {
         self.set("setsockopt(SO_ATTACH_FILTER)", libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter)
     }
 
-    /// Builds the ring and starts to receive: when this returns, the next packet is captured.
+    /// Sets up the ring and starts to receive: when this returns, the next packet is captured.
     pub(super) fn into_ring(self, interface_index: i32, layout: Layout) -> Result<Ring, CallError> {
         let version = libc::tpacket_versions::TPACKET_V3 as libc::c_int;
         self.set("setsockopt(PACKET_VERSION)", libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
@@ -123,7 +123,8 @@ impl PacketSocket {
         })
     }
 
-    /// Receives what passes the interface with this index from now on (0: all), and nothing else any more. Takes no right but the socket.
+    /// From now on receives only packets of the interface with this index (0: all). Needs no rights
+    /// but the socket.
     fn bind(&self, interface_index: i32) -> Result<(), CallError> {
         // SAFETY: all zeroes is a valid sockaddr_ll.
         let mut address: libc::sockaddr_ll = unsafe { zeroed() };
@@ -155,7 +156,7 @@ impl PacketSocket {
         check(call, result).map(drop)
     }
 
-    /// What `interface` is. `None` where this network namespace has none of that name.
+    /// Looks up an interface. `None` if this network namespace has none of that name.
     pub(super) fn interface(&self, name: &str) -> Result<Option<Interface>, CallError> {
         let Some(mut request) = interface_request(name) else { return Ok(None) };
         let mut ask = |call, number| {
@@ -177,7 +178,7 @@ impl PacketSocket {
     }
 }
 
-/// The names of the calling thread's network interfaces; empty where they cannot be listed.
+/// The names of the calling thread's network interfaces; empty if they cannot be listed.
 pub(super) fn interface_names() -> Vec<String> {
     // SAFETY: the list is read up to its terminator (index 0, no name) and freed once.
     unsafe {
@@ -195,7 +196,7 @@ pub(super) fn interface_names() -> Vec<String> {
     }
 }
 
-/// An `ifreq` that asks about a name; `None` where no interface can have it.
+/// An `ifreq` with this name; `None` if no interface can have it.
 fn interface_request(name: &str) -> Option<libc::ifreq> {
     let name = CString::new(name).ok()?;
     // SAFETY: all zeroes is a valid ifreq.
@@ -216,7 +217,8 @@ struct Mapping {
     bytes: usize,
 }
 
-// SAFETY: the mapping is owned by one `Ring` and reached through `&mut Ring` only; nothing ties it to a thread.
+// SAFETY: the mapping is owned by one `Ring` and reached through `&mut Ring` only; nothing ties it
+// to a thread.
 unsafe impl Send for Mapping {}
 
 impl Mapping {
@@ -249,7 +251,7 @@ impl Drop for Mapping {
 
 /// A live ring. Blocks come in the order in which the kernel filled them.
 pub(super) struct Ring {
-    // Before the socket, so that memory is gone when the socket closes.
+    // Before the socket, so that the memory is unmapped before the socket closes.
     map: Mapping,
     socket: PacketSocket,
     block_bytes: usize,
@@ -266,13 +268,13 @@ const FIRST: usize =
 const FRAME_BYTES: u32 = 2048;
 
 impl Ring {
-    /// Hands the next block's packets to `each`, in their order, and gives the block back to the kernel. `false` where
-    /// the kernel has not handed one over yet.
+    /// Passes the next block's packets to `each`, in order, and returns the block to the kernel.
+    /// `false` if the kernel has not handed one over yet.
     pub(super) fn read_block<E>(
         &mut self,
         mut each: impl FnMut(Frame<'_>) -> Result<(), E>,
     ) -> Result<bool, E> {
-        // SAFETY: `next < blocks`, so the block lies within the mapping, and blocks are page-aligned.
+        // SAFETY: `next < blocks`, so the block is within the mapping, and blocks are page-aligned.
         let (block, status) = unsafe {
             let block = self.map.start.add(self.next * self.block_bytes);
             (block, AtomicU32::from_ptr(block.add(STATUS).as_ptr().cast()))
@@ -281,8 +283,8 @@ impl Ring {
         if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return Ok(false);
         }
-        // SAFETY: a block with TP_STATUS_USER belongs to user space until the bit is cleared below; the slice begins
-        // behind the status word and does not live beyond this call.
+        // SAFETY: a block with TP_STATUS_USER belongs to user space until the bit is cleared below;
+        // the slice begins after the status word and does not outlive this call.
         let bytes =
             unsafe { std::slice::from_raw_parts(block.add(PACKETS).as_ptr(), self.block_bytes - PACKETS) };
         let result = Frames::new(bytes).try_for_each(&mut each);
@@ -292,7 +294,8 @@ impl Ring {
         result.map(|()| true)
     }
 
-    /// What was stored and dropped since the last call (the kernel resets its counters when they are read).
+    /// Packets stored and dropped since the last call (the kernel resets its counters when they are
+    /// read).
     pub(super) fn count(&self) -> Result<Counted, CallError> {
         // SAFETY: all zeroes is a valid tpacket_stats_v3.
         let mut stats: libc::tpacket_stats_v3 = unsafe { zeroed() };
@@ -339,7 +342,7 @@ impl Ring {
         self.socket.interface(name)
     }
 
-    /// Goes on with another interface.
+    /// Continues with another interface.
     pub(super) fn bind(&self, interface_index: i32) -> Result<(), CallError> {
         self.socket.bind(interface_index)
     }
@@ -358,13 +361,13 @@ pub(super) struct Frame<'a> {
     pub(super) at_ns: i64,
     /// Bytes on the link.
     pub(super) len: u32,
-    /// The VLAN tag that was taken off, as it stood in the packet: TPID and TCI.
+    /// The VLAN tag that was removed, as it was in the packet: TPID and TCI.
     pub(super) vlan: Option<[u8; 4]>,
     /// `sll_protocol`, the EtherType.
     pub(super) protocol: u16,
     /// `sll_ifindex`.
     pub(super) interface_index: u32,
-    /// `ARPHRD_*` of the interface it was seen on.
+    /// `ARPHRD_*` of the interface on which it was seen.
     pub(super) hardware: u16,
     /// `PACKET_HOST`, `PACKET_OUTGOING`, ...
     pub(super) direction: u8,
@@ -374,8 +377,8 @@ pub(super) struct Frame<'a> {
     pub(super) data: &'a [u8],
 }
 
-/// Walks the packets of a block, given the block from `PACKETS` on. Offsets are the kernel's; a walk that would leave
-/// the block ends.
+/// Walks the packets of a block, given the block from `PACKETS` on. Offsets come from the kernel; a
+/// walk that would leave the block ends.
 struct Frames<'a> {
     block: &'a [u8],
     at: usize,

@@ -1,4 +1,5 @@
-//! Does each cause get the fixes that suit its form and side, and is what they save no more than it cost?
+//! Does each cause get the fixes that suit its form and side, and do they save no more than it
+//! cost?
 
 use tcpwhy_core::report::{Detail, Servers};
 use tcpwhy_wire::Endpoint;
@@ -36,13 +37,14 @@ fn one_write_comes_before_nodelay_and_both_belong_to_who_writes() {
         let remedies = remedies_for(&finding(Cause::NagleDelayedAck, sender));
         assert_eq!(ids(&remedies), [("one-write", sender), ("nodelay", sender), ("quickack", sender.peer())]);
         assert_eq!(remedies[0].saves, Saves::Estimate(Duration::from_millis(440)));
-        // The peer's acknowledgement saves its own delay; the round trip of the hold stays.
+        // The peer's ACK saves its own delay; the round trip of the hold stays.
         assert_eq!(remedies[2].saves, Saves::Estimate(Duration::from_millis(400)));
         assert!(remedies[1].caveat.is_some_and(|caveat| caveat.contains("tiny packets")));
     }
 }
 
-/// A send buffer at its ceiling, possibly: raised, it saved 0.7 ms of 251, since the receiver's window was the next limit.
+/// A send buffer at its ceiling, possibly: raising it saved 0.7 ms of 251, because the receiver's
+/// window was the next limit.
 #[test]
 fn the_fix_of_what_is_only_possible_saves_from_nothing_up() {
     let mut held = finding(Cause::NagleDelayedAck, Side::Server);
@@ -51,7 +53,7 @@ fn the_fix_of_what_is_only_possible_saves_from_nothing_up() {
     assert_eq!(remedies_for(&held)[0].saves, Saves::AtMost(held.ns));
 }
 
-/// A message of its own cannot be written with one that had to leave before it.
+/// A separate message cannot be joined with one that had to leave before it.
 #[test]
 fn what_may_be_a_message_of_its_own_is_told_to_leave_at_once_first() {
     for cause in [Cause::Nagle, Cause::NagleDelayedAck] {
@@ -62,7 +64,7 @@ fn what_may_be_a_message_of_its_own_is_told_to_leave_at_once_first() {
         assert!(remedies[0].what.starts_with("Set TCP_NODELAY on the server's socket"));
         assert!(remedies[..2].iter().all(|remedy| remedy.caveat.is_none()), "{remedies:?}");
         assert_eq!(remedies[1].saves, Saves::AtMost(Duration::from_millis(440)));
-        // Any other form is told as before.
+        // Any other form gets the usual order.
         held.detail.form = Some(Form::Rfc896);
         assert_eq!(ids(&remedies_for(&held))[0], ("one-write", Side::Server));
     }
@@ -93,7 +95,8 @@ fn a_server_is_told_its_own_nginx_lines_and_a_client_is_not() {
 fn a_receive_window_is_answered_by_its_form() {
     let mut finding = finding(Cause::ReceiveWindow, Side::Server);
     assert_eq!(finding.side, Side::Client);
-    // Which of the two bounds a window that stands still, packets hardly tell: neither alone, neither for certain.
+    // Packets hardly show which of the two limits a fixed window: both are advised, neither for
+    // certain.
     for form in [Form::Locked, Form::Capped] {
         finding.detail.form = Some(form);
         let remedies = remedies_for(&finding);
@@ -107,8 +110,8 @@ fn a_receive_window_is_answered_by_its_form() {
     assert_eq!(remedies_for(&finding).len(), 4);
 }
 
-/// 1.2 s of a window of 64 KB at 50 ms are 24 rounds, and 24 windows leave in five rounds that double: measured without
-/// SO_RCVBUF, the same transfer takes 0.9 s less.
+/// 1.2 s with a window of 64 KB at 50 ms are 24 rounds, and 24 windows take five doubling rounds:
+/// measured without SO_RCVBUF, the same transfer takes 0.9 s less.
 #[test]
 fn a_window_that_is_no_limit_any_more_is_still_opened() {
     let mut finding = finding(Cause::ReceiveWindow, Side::Server);
@@ -120,7 +123,7 @@ fn a_window_that_is_no_limit_any_more_is_still_opened() {
     assert!(
         matches!(saves, Saves::Between(l, m) if m == most && l <= least && least - l < Duration::from_millis(3))
     );
-    // A single round is no less.
+    // A single round cannot become shorter.
     finding.max = Duration::from_millis(50);
     assert_eq!(remedies_for(&finding)[0].saves, Saves::Between(Duration::ZERO, most));
 }

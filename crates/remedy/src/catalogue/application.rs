@@ -1,4 +1,4 @@
-//! What can be done where TCP waits for a program?
+//! What can be done if TCP waits for a program?
 
 use super::{Fix, Stack, how, server};
 
@@ -23,7 +23,7 @@ pub const PROFILE_SERVER: Fix = Fix {
     ],
 };
 
-/// The message was begun and not finished.
+/// The message was begun but not finished.
 pub const PROFILE_SENDER: Fix = Fix {
     id: "write-without-pause",
     what: "Find out what the {side}'s application does between two writes of one message, and prepare all of it first",
@@ -81,7 +81,7 @@ pub const RAISE_STREAM_WINDOW: Fix = Fix {
     ],
 };
 
-/// The packets at hand are not enough.
+/// The available packets are not enough.
 pub const OTHER_END: Fix = Fix {
     id: "capture-both-ends",
     what: "Also capture at the other end, without drops: it often shows what one end cannot",

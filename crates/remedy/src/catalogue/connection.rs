@@ -32,7 +32,7 @@ pub const REUSE: Fix = Fix {
     ],
 };
 
-/// Where the connection cannot be kept.
+/// For connections that cannot be kept open.
 pub const FAST_OPEN: Fix = Fix {
     id: "fast-open",
     what: "If connections cannot be kept open: TCP Fast Open, which sends the request with the SYN",
@@ -51,7 +51,7 @@ pub const FAST_OPEN: Fix = Fix {
     ],
 };
 
-/// Fewer round trips where the connection has to be a new one.
+/// Fewer round trips if a new connection is unavoidable.
 pub const RESUME_TLS: Fix = Fix {
     id: "resume-tls",
     what: "If connections cannot be kept open: TLS 1.3 and session resumption, which each save a round trip",

@@ -1,6 +1,7 @@
 //! Which fixes are there, and how is each applied in C, Java, Go, Python, Node, Rust, nginx and on the host?
 //!
-//! A fix stands here once, whatever causes call for it; `advise` says which cause calls for which fix on which side.
+//! Each fix is here once, whatever causes call for it; `advise` says which cause calls for which
+//! fix on which side.
 
 pub mod application;
 pub mod congestion;
@@ -13,23 +14,24 @@ use std::fmt;
 
 use tcpwhy_core::Side;
 
-/// One change that somebody can make.
+/// A change that a user can make.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Fix {
     /// Stable kebab-case name: `one-write`, `nodelay`, ...
     pub id: &'static str,
-    /// The change in one sentence, as an instruction. `{side}` and `{peer}` stand for who applies it and the other.
+    /// The change in one sentence, as an instruction. `{side}` and `{peer}` stand for the side that
+    /// applies it and the other.
     pub what: &'static str,
     /// What it costs, or when it is the wrong fix.
     pub caveat: Option<&'static str>,
-    /// The same in the words of each language and server.
+    /// Instructions for each language and server.
     pub how: &'static [How],
 }
 
 /// How one language, server or host applies a fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct How {
-    /// Whose words these are.
+    /// The language or server.
     pub stack: Stack,
     /// Only for this side (nginx as a server and nginx as a proxy's client differ); `None` for both.
     pub only: Option<Side>,
@@ -37,7 +39,7 @@ pub struct How {
     pub text: &'static str,
 }
 
-/// Whose words a fix is told in.
+/// The language, server or host that instructions are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stack {
     /// C and C++ on the socket calls.
@@ -64,7 +66,7 @@ pub enum Stack {
     Postgres,
     /// The host itself: sysctl, ip route, ethtool.
     Linux,
-    /// The host itself, where it runs Windows.
+    /// The host itself, if it runs Windows.
     Windows,
 }
 
@@ -86,7 +88,7 @@ impl Stack {
         Self::Windows,
     ];
 
-    /// The name that is shown.
+    /// The displayed name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::C => "C",
@@ -117,7 +119,7 @@ const fn how(stack: Stack, text: &'static str) -> How {
     How { stack, only: None, text }
 }
 
-/// For a client, a proxy towards its upstream included.
+/// For a client, including a proxy towards its upstream.
 const fn client(stack: Stack, text: &'static str) -> How {
     How { stack, only: Some(Side::Client), text }
 }

@@ -19,7 +19,7 @@ pub const FIND_DROPS: Fix = Fix {
     ],
 };
 
-/// Large packets die where a router may not say that they are too large.
+/// Large packets are lost if a router's "too large" message does not get through.
 pub const PATH_MTU: Fix = Fix {
     id: "path-mtu",
     what: "Let ICMP \"fragmentation needed\" (ICMPv6 \"packet too big\") through, or clamp the MSS at the start of the link with \
@@ -39,7 +39,7 @@ pub const PATH_MTU: Fix = Fix {
     ],
 };
 
-/// What turns a 200 ms timeout into a repair within two round trips.
+/// Turns a 200 ms timeout into a repair within two round trips.
 pub const KEEP_REPAIR: Fix = Fix {
     id: "fast-repair-on",
     what: "Make sure that SACK, RACK and tail loss probes are enabled at the sender (SACK at both ends)",
@@ -50,7 +50,7 @@ pub const KEEP_REPAIR: Fix = Fix {
     )],
 };
 
-/// The floor of the timer, per route.
+/// The minimum of the timer, per route.
 pub const RTO_MIN: Fix = Fix {
     id: "rto-min",
     what: "Within a data centre: lower the minimum retransmission timeout on the sender's route",
@@ -75,7 +75,7 @@ pub const SYN_DROPS: Fix = Fix {
     ],
 };
 
-/// Only fewer of them help.
+/// Only having fewer of them helps.
 pub const FEWER_ROUND_TRIPS: Fix = Fix {
     id: "fewer-round-trips",
     what: "Use fewer round trips: batch or pipeline requests, or run them in parallel",
@@ -116,7 +116,7 @@ pub const FEWER_BYTES: Fix = Fix {
     ],
 };
 
-/// A queue that others fill.
+/// A queue filled by other traffic.
 pub const AQM: Fix = Fix {
     id: "aqm",
     what: "Find what fills the queue, and give the bottleneck fair queueing (fq_codel, cake)",

@@ -55,7 +55,7 @@ pub const WINDOW_SCALING: Fix = Fix {
     ],
 };
 
-/// While it grows, only a connection that is already open has an open window.
+/// While a window grows, only a connection that is already open has a large one.
 pub const KEEP_WINDOW: Fix = Fix {
     id: "keep-connection",
     what: "Reuse connections: a window that has opened stays open",
@@ -63,7 +63,7 @@ pub const KEEP_WINDOW: Fix = Fix {
     how: crate::catalogue::connection::REUSE.how,
 };
 
-/// A locked send buffer bounds the flight as a window does.
+/// A locked send buffer limits the flight as a window does.
 pub const NO_SNDBUF: Fix = Fix {
     id: "no-sndbuf",
     what: "Do not set SO_SNDBUF on the {side}'s socket: then the kernel grows it with the congestion window",

@@ -2,7 +2,7 @@
 
 use super::{Fix, Stack, client, how, server};
 
-/// The first choice wherever Nagle holds something: then there is nothing to hold.
+/// The first choice whenever Nagle holds data: then there is nothing to hold.
 pub const ONE_WRITE: Fix = Fix {
     id: "one-write",
     what: "Write each message of the {side} to the socket at once: one buffer, or writev",
@@ -34,7 +34,7 @@ pub const ONE_WRITE: Fix = Fix {
     ],
 };
 
-/// The second choice: right where a message cannot be known as a whole when its first byte must leave.
+/// The second choice: for messages that are not complete when their first byte must leave.
 pub const NODELAY: Fix = Fix {
     id: "nodelay",
     what: "If the message cannot be written at once, set TCP_NODELAY on the {side}'s socket; each write then becomes a packet",
@@ -61,7 +61,7 @@ pub const NODELAY: Fix = Fix {
     ],
 };
 
-/// The peer's half of the pair: shortens the wait to a round trip and leaves the cause where it is.
+/// The peer's half of the pair: shortens the wait to a round trip and leaves the cause in place.
 pub const QUICKACK: Fix = Fix {
     id: "quickack",
     what: "If only the {side} can be changed: set TCP_QUICKACK on its socket after every read",

@@ -1,19 +1,21 @@
 //! Is a difference of two means more than chance?
 //!
-//! A permutation test: were both samples of one kind, any division of them would give such a difference as often. What follows each
-//! other in time is alike (a queue, a burst of losses), so that not single values are exchanged but blocks of neighbours, of three times the
-//! values for which one is like the next (the integrated autocorrelation time; Sokal, Monte Carlo Methods in Statistical Mechanics, 1997). A
-//! sample with few slow episodes does not show how long they last, so that a few long blocks are exchanged as well, and the division that
-//! leaves most to chance counts. The range is that of 95 % of bootstrap resamplings, of the same blocks. The seed is fixed: the same captures
-//! give the same answer.
+//! A permutation test: if both samples were of one kind, any division of them would show such a
+//! difference as often. Neighbours in time are alike (a queue, a burst of losses), so blocks of
+//! neighbours are permuted instead of single values; a block is three times as long as the values
+//! stay correlated (the integrated autocorrelation time; Sokal, Monte Carlo Methods in Statistical
+//! Mechanics, 1997). A sample with few slow episodes does not show how long they last, so a few
+//! long blocks are permuted as well, and the division that attributes most to chance counts. The
+//! range is that of 95 % of bootstrap resamplings, of the same blocks. The seed is fixed: the same
+//! captures give the same answer.
 
-/// Divisions and resamplings tried.
+/// Number of divisions and of resamplings.
 const TRIALS: usize = 4_999;
-/// A longer sample is cut into so many blocks at most, and a shorter one into so many at least.
+/// The maximum number of blocks of a longer sample, and the minimum of a shorter one.
 const BLOCKS: usize = 64;
 const BLOCKS_MIN: f64 = VALUES_MIN as f64;
-/// Into so many blocks a sample is cut besides, and how often chance puts the largest of them on one side: no test where that is too often to say
-/// anything.
+/// Additional, smaller numbers of blocks, and how often chance puts the largest of them all on one
+/// side: no test is made where that is too often to prove anything.
 const FEW_BLOCKS: [(f64, f64); 5] = [
     (10.0, 2.0 / 184_756.0),
     (8.0, 2.0 / 12_870.0),
@@ -21,21 +23,23 @@ const FEW_BLOCKS: [(f64, f64); 5] = [
     (6.0, 2.0 / 924.0),
     (5.0, 2.0 / 252.0),
 ];
-/// Values of a block, by the autocorrelation time: then what goes on from one block into the next matters little.
+/// Length of a block in autocorrelation times: correlation across a block's end then matters
+/// little.
 const APART: f64 = 3.0;
-/// Correlations are summed up to so many times what they come to (Sokal's window).
+/// Correlations are summed over lags up to this many times their sum (Sokal's window).
 const WINDOW: f64 = 2.0;
 /// Fewer values show no correlation, and neighbours are taken as independent.
 const CORRELATED_MIN: usize = 20;
-/// Of more values, the means of so many groups of neighbours are correlated.
+/// With more values, the means of this many groups of neighbours are correlated instead.
 const CORRELATED_MAX: usize = 2_048;
-/// Below this many values on either side no division is rare enough to say anything (2 of the 252 divisions of five and five).
+/// With fewer values on either side, no division is rare enough to prove anything (2 of the 252
+/// divisions of five and five).
 pub(crate) const VALUES_MIN: usize = 5;
 
-/// What chance has to do with a difference.
+/// How a difference relates to chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chance {
-    /// How often chance alone gives a difference as large.
+    /// How often chance alone gives a difference this large.
     pub p: f64,
     /// 95 % of the resampled differences are from here...
     pub low: f64,
@@ -43,13 +47,13 @@ pub struct Chance {
     pub high: f64,
 }
 
-/// Of `after`'s mean less `before`'s; values in the order of time. `None` where they are too few. Whoever asks takes less than `p_max` for more
-/// than chance.
+/// Chance of the mean of `after` minus that of `before`; values in order of time. `None` if there
+/// are too few. The caller takes a `p` below `p_max` for more than chance.
 pub fn of(before: &[f64], after: &[f64], p_max: f64) -> Option<Chance> {
     if before.len() < VALUES_MIN || after.len() < VALUES_MIN {
         return None;
     }
-    // With too few blocks to go by, chance has the benefit of the doubt.
+    // With too few blocks, the benefit of the doubt goes to chance.
     let alike = alike(before, after);
     let wanted = [before, after].map(|values| values.len() as f64 / alike);
     let doubt = wanted.iter().map(|count| (BLOCKS_MIN / count).max(1.0)).fold(1.0, f64::max).powi(2);
@@ -57,7 +61,7 @@ pub fn of(before: &[f64], after: &[f64], p_max: f64) -> Option<Chance> {
         let cut = |values: &[f64], count: f64| blocks(values, count.min(most).max(BLOCKS_MIN) as usize);
         [cut(before, wanted[0]), cut(after, wanted[1])]
     };
-    // As many as there are already say nothing new.
+    // A number of blocks that is not smaller shows nothing new.
     let differs = |most: f64| wanted.iter().any(|count| *count > most);
     let few = FEW_BLOCKS.iter().filter(|(most, least)| differs(*most) && least * doubt < p_max / 2.0);
     let few = few.map(|(most, _)| *most);
@@ -91,7 +95,7 @@ fn permuted([before, after]: &[Vec<Block>; 2], random: &mut Random) -> f64 {
     as_large as f64 / (TRIALS + 1) as f64
 }
 
-/// Sum and number of neighbours.
+/// Sum and number of neighbouring values.
 type Block = (f64, f64);
 
 fn blocks(values: &[f64], most: usize) -> Vec<Block> {
@@ -108,7 +112,7 @@ fn groups(values: &[f64], most: usize) -> Vec<Block> {
         .collect()
 }
 
-/// So many values in a row are taken as one block.
+/// How many consecutive values count as one.
 fn alike(before: &[f64], after: &[f64]) -> f64 {
     if before.len().min(after.len()) < CORRELATED_MIN {
         return 1.0;
@@ -170,7 +174,8 @@ mod tests {
         (0..count).map(|_| random.below(1_000_000) as f64).collect()
     }
 
-    /// Of samples of one kind one in twenty at most is below 0.05: 25 of 500, and no more than 42 in all but one of a thousand runs.
+    /// For samples of one kind, at most one in twenty is below 0.05: 25 of 500, and no more than 42
+    /// in all but one of a thousand runs.
     #[test]
     fn chance_is_taken_for_chance() {
         for count in [8, 40, 1_000] {
@@ -184,7 +189,7 @@ mod tests {
         }
     }
 
-    /// Exchanges of a service that is slow in episodes, of so many exchanges each.
+    /// Exchanges of a service that is slow in episodes of this many exchanges.
     fn service(seed: u64, count: usize, episode: usize) -> Vec<f64> {
         let mut random = Random(seed);
         let mut slow = 0;
@@ -201,9 +206,10 @@ mod tests {
             .collect()
     }
 
-    /// The same service twice: 95 of 100 comparisons at least call it chance. (With blocks of a 64th of the sample whatever it is like, 10
-    /// and 17 of 100 differed with episodes of 3 and of 10, and 49 with 40 exchanges; with blocks by autocorrelation alone, 22 of 200 with 200
-    /// exchanges and episodes of 10, of which either side has three or four.)
+    /// The same service twice: at least 95 of 100 comparisons call it chance. (With fixed blocks of
+    /// a 64th of the sample, 10 and 17 of 100 differed with episodes of 3 and 10, and 49 with 40
+    /// exchanges; with blocks by autocorrelation alone, 22 of 200 with 200 exchanges and episodes
+    /// of 10, of which either side has three or four.)
     #[test]
     fn episodes_are_chance_too() {
         for (count, episode) in [(40, 1), (40, 3), (200, 1), (200, 3), (200, 10), (1_000, 10), (1_000, 30)] {
@@ -217,7 +223,8 @@ mod tests {
         }
     }
 
-    /// Of a hundred services, each is asked for less: that a few blocks cannot say, nobody asks them.
+    /// With a hundred services, each needs a smaller p: a few blocks cannot reach it, so they are
+    /// not tried.
     #[test]
     fn a_change_of_one_of_many_services_is_found() {
         let before = noise(1, 200);
@@ -225,7 +232,7 @@ mod tests {
         assert!(of(&before, &after, 0.05 / 100.0).is_some_and(|chance| chance.p < 0.05 / 100.0));
     }
 
-    /// And what is no chance is found: ten milliseconds more, in an exchange of six on average.
+    /// A real change is found: ten milliseconds more, in an exchange of six on average.
     #[test]
     fn a_change_beside_episodes_is_found() {
         let found = (0..50).filter(|seed| {
@@ -245,7 +252,8 @@ mod tests {
         assert!(chance.p < 0.01 && chance.low < 600_000.0 && chance.high > 600_000.0, "{chance:?}");
         assert_eq!(of(&before, &after, 0.05), Some(chance));
         assert!(of(&before[..4], &after, 0.05).is_none());
-        // All alike, and all alike but more: chance gives no difference at all, or that one as often as the division can.
+        // All equal, and all equal but larger: chance gives no difference at all, or that one as
+        // often as the division allows.
         assert_eq!(of(&[5.0; 9], &[5.0; 9], 0.05).map(|chance| chance.p), Some(1.0));
         assert!(of(&[5.0; 9], &[6.0; 9], 0.05).is_some_and(|chance| chance.p < 0.02));
     }

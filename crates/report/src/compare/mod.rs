@@ -1,7 +1,8 @@
-//! What came and what went between two captures, and is it more than chance?
+//! What appeared and disappeared between two captures, and is it more than chance?
 //!
-//! Exchanges of the same service and kind are compared, as a whole and by cause. A difference is told where chance alone would hardly give
-//! it, and where it is large enough that somebody would notice: other hosts' noise moves microseconds all the time.
+//! Exchanges of the same service and kind are compared, as a whole and by cause. A difference is
+//! reported if chance alone would hardly give it, and if it is large enough to be noticed: noise
+//! from other hosts moves microseconds all the time.
 
 pub mod chance;
 
@@ -13,40 +14,40 @@ use tcpwhy_wire::{Duration, Endpoint};
 
 pub use chance::Chance;
 
-/// Chance alone gives such a difference less often, over all that is compared.
+/// Chance alone gives such a difference less often than this, over all comparisons.
 const P_MAX: f64 = 0.05;
-/// Of what it was, a twentieth at least...
+/// A noticeable change is at least a twentieth of the old value...
 const NOTICED_SHARE: f64 = 0.05;
-/// ...and so many nanoseconds.
+/// ...and at least this many nanoseconds.
 const NOTICED_NS: f64 = 100_000.0;
 
-/// What two captures differ in.
+/// The differences of two captures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// By service and kind, what takes most of the time first.
+    /// By service and kind, most total time first.
     pub rows: Vec<Row>,
-    /// Services that only the one or the other has: name, exchanges before and after.
+    /// Services that only one of them has: name, exchanges before and after.
     pub unmatched: Vec<Unmatched>,
-    /// Exchanges of both that were billed but not kept one by one; nothing of them is compared.
+    /// Exchanges of both that were billed but not kept one by one; they are not compared.
     pub omitted: u64,
 }
 
 /// A service that only one side has: its name, and its exchanges before and after.
 pub type Unmatched = (String, u64, u64);
 
-/// The servers before and after that are one service, and a kind that both have.
+/// The servers before and after that count as one service, and a kind that both have.
 type Pair = ([Endpoint; 2], Kind);
 
 /// One kind of exchange of one service.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The server's address and port; both where they differ.
+    /// The server's address and port; both if they differ.
     pub service: String,
     /// Setups, exchanges, one-way messages.
     pub kind: Kind,
-    /// What it takes as a whole.
+    /// Its total time.
     pub elapsed: Change,
-    /// What each cause takes of it, the largest change first.
+    /// The time of each cause, largest change first.
     pub causes: Vec<(Cause, Change)>,
 }
 
@@ -61,22 +62,22 @@ pub struct Change {
     pub p50: [Duration; 2],
     /// See `p50`.
     pub p99: [Duration; 2],
-    /// `None` where there are too few to tell.
+    /// `None` if there are too few exchanges.
     pub chance: Option<Chance>,
-    /// What of it can be said.
+    /// The conclusion.
     pub verdict: Verdict,
 }
 
-/// What can be said of a difference.
+/// The conclusion about a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Takes longer, by more than chance.
     Slower,
     /// Takes less, by more than chance.
     Faster,
-    /// None that is more than chance and large enough to be noticed.
+    /// No change that is more than chance and large enough to be noticed.
     Same,
-    /// Fewer than five on one side.
+    /// Fewer than five exchanges on one side.
     TooFew,
 }
 
@@ -93,7 +94,7 @@ impl Verdict {
 }
 
 impl Comparison {
-    /// Compares what both reports list one by one.
+    /// Compares the exchanges that both reports list.
     pub fn of(before: &Report, after: &Report) -> Self {
         let sides = [services(before), services(after)];
         let (pairs, unmatched) = pairs(&sides);
@@ -115,7 +116,7 @@ impl Comparison {
         Self { rows, unmatched, omitted }
     }
 
-    /// Whether something takes longer, by more than chance.
+    /// Whether a service takes longer, by more than chance.
     pub fn is_slower(&self) -> bool {
         self.rows.iter().any(|row| row.elapsed.verdict == Verdict::Slower)
     }
@@ -136,7 +137,8 @@ impl Row {
                     exchange.bill.iter().filter(|line| line.cause == cause).map(|line| line.ns).sum()
                 };
                 let values = values(&spent);
-                // Of nothing, no division is tried: thousands of services have none of most causes.
+                // Without any time, nothing is tested: thousands of services have no time of most
+                // causes.
                 let is_spent = values.iter().flatten().any(|ns| *ns > 0.0);
                 is_spent.then(|| (cause, Change::of(&values, Some(whole), p_max)))
             })
@@ -150,7 +152,7 @@ impl Row {
 }
 
 impl Change {
-    /// Of values in the order of time; `whole` is what a part is measured by.
+    /// For values in order of time; a part is measured relative to `whole`.
     fn of(values: &[Vec<f64>; 2], whole: Option<f64>, p_max: f64) -> Self {
         let mean = |values: &Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let means = values.each_ref().map(mean);
@@ -184,7 +186,7 @@ impl Change {
         }
     }
 
-    /// What it takes before and after, over all.
+    /// The total time before and after.
     fn weight(&self) -> u64 {
         let [before, after] =
             [0, 1].map(|side| self.counts[side].saturating_mul(self.means[side].as_nanos().max(0) as u64));
@@ -192,7 +194,7 @@ impl Change {
     }
 }
 
-/// Exchanges by service and kind, in the order of time.
+/// Exchanges by service and kind, in order of time.
 type Services<'a> = BTreeMap<(Endpoint, Kind), Vec<&'a Exchange>>;
 
 fn services(report: &Report) -> Services<'_> {
@@ -208,8 +210,8 @@ fn services(report: &Report) -> Services<'_> {
     services
 }
 
-/// Which services are the same: those of one address and port; then those that alone have their port on both sides; then, where each
-/// side has one left, these.
+/// Matches services: those with the same address and port; then those that are the only ones on
+/// their port on both sides; then, if each side has one left, these.
 fn pairs(sides: &[Services<'_>; 2]) -> (Vec<Pair>, Vec<Unmatched>) {
     let mut left = sides.each_ref().map(|side| {
         let mut servers: Vec<Endpoint> = side.keys().map(|(server, _)| *server).collect();

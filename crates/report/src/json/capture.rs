@@ -1,4 +1,4 @@
-//! What was read, as the document has it.
+//! How are the inputs described in the document?
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! What does a program get of a comparison? The document `tcpwhy.compare/1`, whose schema is docs/schema/tcpwhy.compare.1.schema.json.
+//! What does a program get from a comparison? The document `tcpwhy.compare/1`, whose schema is
+//! docs/schema/tcpwhy.compare.1.schema.json.
 
 use std::io::{self, Write};
 
@@ -9,7 +10,7 @@ use crate::compare::{Change, Comparison, Row};
 use crate::escape::Visible;
 use crate::text;
 
-/// Writes the document; `version` is tcpwhy's own, `paths` what was compared.
+/// Writes the document; `version` is tcpwhy's own, `paths` are the captures compared.
 ///
 /// # Errors
 ///
@@ -20,7 +21,7 @@ pub fn comparison(of: &Comparison, paths: [&str; 2], version: &str, mut to: impl
     to.write_all(b"\n")
 }
 
-/// The document as it stands in others.
+/// The document, for use inside others.
 pub fn compared<'a>(of: &'a Comparison, paths: [&'a str; 2], version: &'a str) -> ComparisonDto<'a> {
     ComparisonDto {
         schema: "tcpwhy.compare/1",

@@ -1,4 +1,4 @@
-//! How the ends behave and what each round carried, as the document has them.
+//! How does the document describe the ends' behaviour, and what each round carried?
 
 use serde::Serialize;
 use tcpwhy_core::conduct::{Conduct, Round};

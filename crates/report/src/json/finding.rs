@@ -1,4 +1,4 @@
-//! What should be acted on, what else it may be, and what can be done, as the document tells it.
+//! How does the document describe findings, their other readings and their fixes?
 
 use serde::Serialize;
 use tcpwhy_core::report::{Confidence, Detail, Finding, Report, Servers};
@@ -147,7 +147,7 @@ impl From<Alternative> for AlternativeDto {
     }
 }
 
-/// What else a line may be.
+/// The other readings of a line.
 pub(super) fn others(
     cause: Cause,
     side: Side,

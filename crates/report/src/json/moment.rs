@@ -1,5 +1,5 @@
-//! How is a point in time told to a program that keeps numbers as doubles? As text beside the number: nanoseconds since 1970 have
-//! passed 2^53 long ago, and JavaScript and jq round them to some 256 ns.
+//! How does a program get a point in time if it keeps numbers as doubles? As text beside the
+//! number: nanoseconds since 1970 exceed 2^53, and JavaScript and jq round them to some 256 ns.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use tcpwhy_wire::Instant;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exact(pub(crate) Instant);
 
-/// A point in time as the document tells it.
+/// A point in time in the form of the document.
 pub fn exact(at: Instant) -> String {
     Exact(at).to_string()
 }
@@ -32,15 +32,15 @@ impl Serialize for Exact {
     }
 }
 
-/// Year, month and day of a day since 1970-01-01, in the Gregorian calendar. Years begin in March, so that the day that some of them
-/// have more is their last; 400 of them have 146,097 days.
+/// Year, month and day of a day since 1970-01-01, in the Gregorian calendar. Years begin in March,
+/// so that a leap day is the last day of its year; 400 years have 146,097 days.
 pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
     // 0000-03-01 is 719,468 days before 1970.
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
-    // March to July, August to December and January are 153 days for five months each.
+    // March to July and August to December have 153 days each.
     let month = (5 * day + 2) / 153;
     let day_of_month = day - (153 * month + 2) / 5 + 1;
     let year = 400 * era + year + i64::from(month >= 10);

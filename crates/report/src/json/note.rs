@@ -1,4 +1,4 @@
-//! What limits what can be said?
+//! Which notes limit what can be said?
 
 use serde::Serialize;
 use tcpwhy_core::report::Note;

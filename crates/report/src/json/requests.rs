@@ -1,4 +1,4 @@
-//! What was asked, as the document tells it.
+//! How does the document describe requests?
 
 use serde::Serialize;
 

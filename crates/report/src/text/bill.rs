@@ -1,4 +1,4 @@
-//! What does a bill look like? Cause, side, time, share, on how many, and a bar.
+//! What does a bill look like? Cause, side, time, share, number of occurrences, and a bar.
 
 use tcpwhy_core::report::{Line, TotalLine};
 use tcpwhy_core::{Cause, Side};
@@ -8,7 +8,7 @@ use super::Style;
 use super::layout::{bar, left, right, widths};
 use crate::quantity::{count, percent, time};
 
-/// Bars end at the hundredth column at the latest.
+/// Maximum length of a bar.
 const BAR_COLUMNS: usize = 40;
 
 struct Row {
@@ -18,7 +18,7 @@ struct Row {
     last: String,
 }
 
-/// The whole capture's or one connection's.
+/// The bill of the whole capture or of one connection.
 pub(super) fn totals(lines: &[TotalLine], whole: Duration, style: Style) -> Vec<String> {
     let rows: Vec<Row> = lines
         .iter()
@@ -27,7 +27,7 @@ pub(super) fn totals(lines: &[TotalLine], whole: Duration, style: Style) -> Vec<
     table(&rows, whole, "times", style)
 }
 
-/// One exchange's.
+/// The bill of one exchange.
 pub(super) fn lines(lines: &[Line], whole: Duration, style: Style) -> Vec<String> {
     let rows: Vec<Row> = lines
         .iter()
@@ -53,7 +53,7 @@ fn table(rows: &[Row], whole: Duration, last: &str, style: Style) -> Vec<String>
         ]);
     }
     let width = widths(&cells);
-    // On a narrow terminal the time and its share come before the rest.
+    // On a narrow terminal, the time and its share take precedence.
     let mut shown = [true; 5];
     for left_out in [4, 1] {
         let taken = |(width, shown): (&usize, &bool)| if *shown { width + 2 } else { 0 };

@@ -1,4 +1,4 @@
-//! What got slower, what faster, and what of it is chance? One paragraph a service, then its causes.
+//! What got slower, what faster, and what is chance? One paragraph per service, then its causes.
 
 use tcpwhy_core::report::Kind;
 use tcpwhy_wire::Duration;
@@ -120,7 +120,7 @@ fn spread(name: &str, [before, after]: [Duration; 2]) -> [String; 5] {
     [name.to_owned(), time(before), time(after), signed(after - before), String::new()]
 }
 
-/// What of the whole can be said, with the range.
+/// The conclusion about the whole, with the range.
 fn sentence(change: &Change) -> String {
     let difference = change.means[1] - change.means[0];
     let size = Duration::from_nanos(difference.as_nanos().abs());

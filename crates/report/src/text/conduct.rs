@@ -8,12 +8,12 @@ use super::Style;
 use super::layout::{left, right, widths, wrap};
 use crate::quantity::{bytes, count, counted, millis, time};
 
-/// Rounds on a screen; the rest are counted.
+/// Rounds shown; the rest are counted.
 const ROUNDS_SHOWN: usize = 24;
-/// What fits a few segments is a message: its packets say all.
+/// A few segments are a message: its packets show everything.
 const TRANSFER_MIN: u64 = 5_000;
 
-/// What the packets show of each end, a paragraph each. Nothing where no packets were kept.
+/// What the packets show of each end, a paragraph each. Empty if no packets were kept.
 pub(super) fn ends(connection: &Connection, style: Style) -> Vec<String> {
     let mut out = Vec::new();
     for (end, name) in [(Side::Client, "client"), (Side::Server, "server")] {
@@ -104,7 +104,7 @@ fn controller(controller: Controller) -> String {
     }
 }
 
-/// The round trips of a transfer that took several, as a table.
+/// The round trips of a transfer that took several of them, as a table.
 pub(super) fn rounds(connection: &Connection, exchange: &Exchange, style: Style) -> Vec<String> {
     let transfer = exchange.request_bytes.max(exchange.reply_bytes) >= TRANSFER_MIN;
     let rounds = if transfer { connection.rounds(exchange) } else { Vec::new() };

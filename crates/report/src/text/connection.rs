@@ -11,14 +11,15 @@ use crate::clock::{moment, time_of_day};
 use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, percent, time};
 
-/// Lines of exchanges on a screen; the rest are counted.
+/// Exchanges shown; the rest are counted.
 const SHOWN: usize = 200;
-/// Columns that a question gets at most.
+/// Maximum columns for a request.
 const ASKS_MAX: usize = 40;
-/// Columns that the bill of an exchange gets at least: `nagle-delayed-ack 99.8 %`.
+/// Minimum columns for the bill of an exchange: `nagle-delayed-ack 99.8 %`.
 const BILL_MIN: usize = 24;
 
-/// One connection: its ends, its bill, and its exchanges with a bill each, in order of time, or so many of the slowest. `None` where the report does not list it.
+/// One connection: its ends, its bill, and its exchanges with a bill each, in order of time, or the
+/// `slowest` ones. `None` if the report does not list it.
 pub fn connection(
     report: &Report,
     files: &[CaptureInfo],
@@ -42,7 +43,7 @@ pub fn connection(
     Some(style.finish(out).join("\n"))
 }
 
-/// Who talks to whom, and what is known of the path.
+/// The two ends, and what is known of the path.
 pub(super) fn head(connection: &Connection, files: &[CaptureInfo], style: Style) -> Vec<String> {
     let frames = Frames::of(files, connection.packet_range);
     let title = format!(

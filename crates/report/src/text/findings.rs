@@ -12,43 +12,44 @@ use crate::capture::{CaptureInfo, frame};
 use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, per_mille, percent, rate, time};
 
-/// So many findings fit a screen; the rest are counted.
+/// Findings that fit a screen; the rest are counted.
 pub(crate) const FINDINGS_SHOWN: usize = 6;
-/// Below this share, or where not one hit took this long, a finding is in the bill and nothing to act on.
+/// With a smaller share, or if no wait was this long, a finding is in the bill but not worth acting
+/// on.
 const WORTH_PER_MILLE: u64 = 10;
 const WORTH: Duration = Duration::from_millis(1);
-/// Below this share there is no advice.
+/// With a smaller share there is no advice.
 const ADVISED_PER_MILLE: u64 = 50;
-/// Stacks in whose words a fix is told, unless others are asked for.
+/// Number of stacks for which a fix is explained, unless others are asked for.
 const STACKS: usize = 3;
-/// Packet numbers in the display filter: three waits that something released.
+/// Packet numbers in the display filter: three waits with the packets that released them.
 const PACKETS: usize = 9;
-/// Where the text of a finding starts.
+/// Column at which the text of a finding starts.
 const INDENT: &str = "             ";
 
-/// One finding, as it is told in every form of text.
+/// One finding, for every form of text.
 pub(super) struct Told {
     pub(super) cause: Cause,
     pub(super) head: String,
     /// Names and texts.
     pub(super) fields: Vec<(&'static str, String)>,
-    /// The best one first.
+    /// Best first.
     pub(super) fixes: Vec<Advice>,
 }
 
-/// A fix, and how it is applied.
+/// A fix, and how to apply it.
 pub(super) struct Advice {
     pub(super) text: String,
     pub(super) how: Vec<How>,
-    /// So many more stacks have words for it.
+    /// Number of further stacks with instructions.
     pub(super) more: usize,
 }
 
-/// What is said of the findings.
+/// The text of all findings.
 pub(super) struct All {
-    /// The most expensive first.
+    /// Most expensive first.
     pub(super) told: Vec<Told>,
-    /// What stands behind them.
+    /// The text after them.
     pub(super) rest: Option<String>,
 }
 
@@ -96,7 +97,7 @@ pub(super) fn findings(report: &Report, files: &[CaptureInfo], again: &str, styl
     out
 }
 
-/// What any transfer needs is in the bill; it is a finding to act on only where it is too much.
+/// Time that any transfer needs is in the bill; it is a finding to act on only if it is too much.
 pub fn is_shown(report: &Report, finding: &Finding) -> bool {
     matters(report, finding)
         || (class(finding.cause) != Class::Path
@@ -125,7 +126,7 @@ fn tell(
         fields.push(("what", what));
     }
     fields.push(("cost", cost(report, finding)));
-    // Of several, it is that of one.
+    // Of several occurrences, the numbers are those of one.
     let is_of_one = finding.hits > 1 && finding.cause != Cause::Unexplained;
     let of = if is_of_one { " (in the slowest one)" } else { "" };
     fields.extend(measured(&finding.detail).map(|measured| ("measured", format!("{measured}{of}"))));
@@ -137,13 +138,13 @@ fn tell(
         fields.push(("packets", packets(finding, files)));
         fields.push(("details", look(finding, again)));
     }
-    // A line that takes little is told, and not what to do: there is more to be had elsewhere.
+    // A line that takes little is described without advice: there is more to gain elsewhere.
     let is_advised = matters(report, finding) || per_mille(finding.ns, report.elapsed) >= ADVISED_PER_MILLE;
     let fixes = if is_advised { fixes(finding, i == 0, style) } else { Vec::new() };
     Told { cause: finding.cause, head, fields, fixes }
 }
 
-/// What it took, and how that is distributed; of a single wait nothing is.
+/// The time it took, and its distribution; a single wait has none.
 fn cost(report: &Report, finding: &Finding) -> String {
     let (ns, share) = (time(finding.ns), percent(finding.ns, report.elapsed));
     let noun = noun(kind(report, finding));
@@ -164,7 +165,7 @@ fn cost(report: &Report, finding: &Finding) -> String {
     format!("{spread}{longest}, on {whose}; {}", confidence(finding.confidence))
 }
 
-/// Another reading, and what would tell.
+/// Another reading, and how to decide between the two.
 fn instead(other: &Alternative) -> String {
     let reading = match other.reading.side() {
         Some(Side::Unknown) => other.reading.name().to_owned(),
@@ -182,7 +183,7 @@ fn confidence(confidence: Confidence) -> &'static str {
     }
 }
 
-/// The detail in words; `None` where the cause measured nothing.
+/// The detail in words; `None` if the cause measured nothing.
 pub(super) fn measured(detail: &Detail) -> Option<String> {
     let mut parts = Vec::new();
     if let Some(held) = detail.held_bytes {
@@ -215,7 +216,8 @@ pub(super) fn measured(detail: &Detail) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// A display filter for Wireshark, of each file of which packets are cited, and more than so many packets are left out.
+/// A Wireshark display filter for each file with cited packets; packets beyond the limit are left
+/// out.
 fn packets(finding: &Finding, files: &[CaptureInfo]) -> String {
     if finding.evidence.is_empty() {
         return "not kept".to_owned();
@@ -230,8 +232,8 @@ fn packets(finding: &Finding, files: &[CaptureInfo]) -> String {
     format!("{}{more}", shown.join("; "))
 }
 
-/// The display filters that show the first so many packets of a finding, each with the name of the file whose numbers it has, where there
-/// are several.
+/// The display filters that show the first `most` packets of a finding, each with the name of the
+/// file whose numbers it uses, if there are several.
 pub fn packets_by_file<'a>(
     finding: &Finding,
     files: &'a [CaptureInfo],
@@ -252,13 +254,14 @@ pub fn packets_by_file<'a>(
     by_file.into_iter().map(|(path, frames)| (path, filter(frames))).collect()
 }
 
-/// The command that shows the most expensive hit.
+/// The command that shows the most expensive occurrence.
 fn look(finding: &Finding, again: &str) -> String {
     let (connection, exchange) = finding.worst;
     format!("{} --connection {connection} --exchange {exchange}", visible(again))
 }
 
-/// The fixes: the first of the first finding in the words of some stacks, the others as a line each.
+/// The fixes: the first one of the first finding with instructions for some stacks, the others as a
+/// line each.
 fn fixes(finding: &Finding, in_full: bool, style: Style) -> Vec<Advice> {
     let advice = |(i, remedy): (usize, Remedy)| {
         let text = format!("{}{}.", remedy.what, saving(&remedy));
@@ -274,7 +277,7 @@ fn fixes(finding: &Finding, in_full: bool, style: Style) -> Vec<Advice> {
     remedies_for(finding).into_iter().enumerate().map(advice).collect()
 }
 
-/// Leaves the three stacks that fit what the server shows of itself, its port, and says how many were more.
+/// Keeps the three stacks that best fit the server's port, and returns how many others there were.
 fn fitting(finding: &Finding, how: &mut Vec<How>) -> usize {
     let port = match finding.servers {
         Servers::One(endpoint) => endpoint.port,
@@ -287,7 +290,7 @@ fn fitting(finding: &Finding, how: &mut Vec<How>) -> usize {
         8000..=8999 | 3000..=3999 | 9000..=9999 => &[Stack::Java, Stack::Go, Stack::Node],
         _ => &[],
     };
-    // What is sure to be there comes before what may be.
+    // Stacks that are certainly there come before those that may be.
     let usual = [Stack::Linux, Stack::C, Stack::Java, Stack::Go, Stack::Python];
     let order: Vec<Stack> = of_port.iter().chain(&usual).copied().collect();
     let rank = |how: &How| order.iter().position(|stack| *stack == how.stack).unwrap_or(usize::MAX);

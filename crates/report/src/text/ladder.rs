@@ -1,6 +1,6 @@
 //! Which packet waited for which? The client on the left, the server on the right, time running down.
 //!
-//! Above a segment that waited stands what the wait was billed to; behind it stands what let it leave.
+//! Above a segment that waited is what the wait was billed to; after it is what released it.
 
 use std::fmt::Write as _;
 
@@ -17,15 +17,15 @@ use crate::capture::{CaptureInfo, Frames};
 use crate::clock::time_of_day;
 use crate::quantity::{bytes, count, counted, millis, time};
 
-/// Columns between the two ends, where there is room.
+/// Columns between the two ends, if there is room.
 const LANE: usize = 52;
-/// With fewer, the packet does not say what it has to.
+/// With fewer columns, the packet's label does not fit.
 const LANE_MIN: usize = 36;
-/// Columns of what let a packet go: `released by #12345`.
+/// Columns for the trigger of a packet: `released by #12345`.
 const TRIGGER: usize = 20;
 
-/// The packets of one exchange (or of the whole connection) as a ladder, with the bill above. `None` where the report
-/// does not list the connection or the exchange.
+/// The packets of one exchange (or of the whole connection) as a ladder, with the bill above.
+/// `None` if the report does not list the connection or the exchange.
 pub fn ladder(
     report: &Report,
     files: &[CaptureInfo],
@@ -129,7 +129,7 @@ fn rows(
     let margin = " ".repeat(times + numbers + 4);
     let mut before = None;
     for rung in rungs {
-        // A wait that does not begin with the packet above it says with which it does.
+        // A wait that does not begin with the packet above says with which packet it begins.
         let since = rung.since().filter(|since| before != Some(*since));
         let since = since.map_or_else(String::new, |since| format!(" since #{}", frames.name(since)));
         before = Some(rung.packet);
@@ -151,7 +151,7 @@ fn rows(
     out
 }
 
-/// What the packet says, on a line that points to its receiver.
+/// The packet's label, on a line that points to its receiver.
 fn arrow(rung: &Rung, lane: usize, style: Style) -> String {
     let mut label = format!("{:?}", rung.flags);
     if rung.len > 0 || rung.flags.syn() || rung.flags.fin() {
@@ -164,7 +164,7 @@ fn arrow(rung: &Rung, lane: usize, style: Style) -> String {
         Some(_) => {
             let _ = write!(label, " win {}", count(u64::from(rung.window)));
         }
-        // Its scale stood in a handshake that is not in the capture.
+        // The window scale was in a handshake that is not in the capture.
         None => {
             let _ = write!(label, " win {} raw", count(u64::from(rung.window_field)));
         }

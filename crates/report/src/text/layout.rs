@@ -25,7 +25,7 @@ pub(super) fn wrap(text: &str, width: usize, first: &str, rest: &str) -> Vec<Str
     lines
 }
 
-/// Columns that a text takes.
+/// Number of columns of a text.
 pub(super) fn columns(text: &str) -> usize {
     text.chars().count()
 }
@@ -40,7 +40,7 @@ pub(super) fn right(text: &str, width: usize) -> String {
     format!("{text:>width$}")
 }
 
-/// Cuts to `width` columns; says so with a tilde.
+/// Cuts to `width` columns, marked with a tilde.
 pub(super) fn cut(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.to_owned();
@@ -67,7 +67,7 @@ pub(super) fn bar(part: i64, whole: i64, width: usize, ascii: bool) -> String {
         return String::new();
     }
     let eighths = i128::from(part) * 8 * width as i128 / i128::from(whole);
-    // A line that is there at all shows at least a sliver.
+    // A line that is there at all gets at least an eighth.
     let eighths = usize::try_from(eighths).unwrap_or(0).clamp(1, 8 * width);
     if ascii {
         return "#".repeat(eighths.div_ceil(8));

@@ -1,4 +1,4 @@
-//! Which connections are there, what did each take, and what was most of it?
+//! Which connections are there, how long did each take, and what was its top cause?
 
 use std::cmp::Reverse;
 
@@ -10,34 +10,35 @@ use super::layout::{cut, left, right, widths, wrap};
 use crate::clock::time_of_day;
 use crate::quantity::{count, counted, percent, time};
 
-/// What comes first.
+/// Sort order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The connections that took most of the time.
+    /// Most time billed first.
     Cost,
-    /// The earliest.
+    /// Earliest first.
     Start,
-    /// Those with the slowest exchange.
+    /// Slowest exchange first.
     Slowest,
 }
 
-/// What a connection is in Wireshark.
+/// The stream of a connection in Wireshark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stream {
-    /// These values of `tcp.stream` in versions 4.0 and 4.4, of which all but the first begin within it.
+    /// The values of `tcp.stream` in versions 4.0 and 4.4; all but the first begin within the
+    /// connection.
     Of([Vec<u64>; 2]),
-    /// There were more than could be followed.
+    /// There were too many to follow.
     NotFollowed,
 }
 
-/// What is known of that.
+/// What is known about streams.
 #[derive(Clone, Copy)]
 pub enum Streams<'a> {
-    /// Of each connection.
+    /// The stream of each connection.
     Of(&'a dyn Fn(&Connection) -> Stream),
-    /// Each file has its own.
+    /// Each file has its own numbers.
     SeveralFiles,
-    /// Packets in front of the window were not counted.
+    /// Packets before the window were not counted.
     NotCounted,
 }
 
@@ -58,7 +59,7 @@ impl Streams<'_> {
     }
 }
 
-/// More streams of one connection are not told one by one.
+/// Maximum number of streams shown for one connection.
 const STREAMS_TOLD: usize = 3;
 
 fn stream_cell(stream: Option<&Stream>) -> String {
@@ -85,7 +86,7 @@ pub fn ordered(report: &Report, order: Order) -> Vec<&Connection> {
     connections
 }
 
-/// What is said of each, under its heading.
+/// The cells of each row, below the headings.
 fn cells(connections: &[&Connection], top: usize, style: Style) -> Vec<[String; 9]> {
     let mut cells = vec![
         ["n", "client", "server", "start", "lasts", "exch.", "billed", "slowest", "top cause"]
@@ -128,7 +129,8 @@ pub fn list_as_markdown(report: &Report, order: Order, top: usize, style: Style)
     rows.concat()
 }
 
-/// What a narrow terminal has no room for: a column, digits of a time of day, or the share of the cause.
+/// What is dropped on a narrow terminal: a column, digits of a time of day, or the share of the
+/// cause.
 #[derive(Clone, Copy)]
 enum Step {
     Without(usize),
@@ -136,7 +138,8 @@ enum Step {
     CauseAlone,
 }
 
-/// What is given up, in this order, until a line fits: first what the last line or another column says as well.
+/// What is dropped, in this order, until a line fits: first what the last line or another column
+/// also shows.
 fn steps(order: Order) -> [Step; 9] {
     let (duration, slowest) = (Step::Without(DURATION), Step::Without(SLOWEST));
     let (first, second) = if order == Order::Slowest { (duration, slowest) } else { (slowest, duration) };
@@ -162,7 +165,7 @@ const BILLED: usize = 7;
 const SLOWEST: usize = 8;
 const CAUSE: usize = 9;
 const COLUMNS: usize = 10;
-/// Those whose numbers are compared.
+/// Numeric columns.
 const FROM_THE_RIGHT: std::ops::RangeInclusive<usize> = START..=SLOWEST;
 
 const SHOWS: &str =
@@ -176,11 +179,11 @@ const SEVERAL_FILES: &str =
 const NOT_COUNTED: &str =
     "Wireshark's numbers of the streams are not known: packets too far in front of --from were not counted.";
 
-/// A table as wide as the terminal.
+/// A table that fits the terminal.
 struct Table {
     rows: Vec<[String; COLUMNS]>,
     has: [bool; COLUMNS],
-    /// What the lines' connections are in Wireshark.
+    /// The streams of the lines' connections in Wireshark.
     streams: Vec<Option<Stream>>,
 }
 
@@ -238,7 +241,7 @@ impl Table {
         lines
     }
 
-    /// What is to be known of the streams.
+    /// Notes about the streams.
     fn notes(&self, numbers: Streams<'_>) -> Vec<String> {
         let first =
             self.rows.get(1).map(|row| row[STREAM].as_str()).filter(|cell| cell.parse::<u64>().is_ok());
@@ -267,7 +270,7 @@ impl Table {
         notes
     }
 
-    /// The names of columns that there was no room for.
+    /// The names of dropped columns.
     fn left_out(&self) -> Option<String> {
         let heading = self.rows.first()?;
         let has_streams = self.streams.iter().any(Option::is_some);
@@ -278,7 +281,7 @@ impl Table {
     }
 }
 
-/// At most `top` connections, a line each, with the number that Wireshark gives the stream.
+/// At most `top` connections, a line each, with Wireshark's stream number.
 pub fn list(report: &Report, order: Order, top: usize, streams: Streams<'_>, style: Style) -> String {
     let connections = ordered(report, order);
     let table = Table::of(&connections, order, top, streams, style);

@@ -1,4 +1,4 @@
-//! How is the report told in an issue, a merge request or a page?
+//! How is the report written for an issue, a merge request or a page?
 
 use std::fmt::Write as _;
 
@@ -60,7 +60,7 @@ fn section(out: &mut String, told: &Told) {
     }
 }
 
-/// Between as many back quotes as none within it has.
+/// Code between more back quotes than any run inside it.
 fn code(text: &str) -> String {
     let mut runs = text.split(|c| c != '`').map(str::len);
     let longest = runs.by_ref().max().unwrap_or(0);
@@ -69,7 +69,7 @@ fn code(text: &str) -> String {
     format!("{fence}{space}{text}{space}{fence}")
 }
 
-/// Text that is not taken for markup. A file's name may have anything in it.
+/// Text that is not taken for markup. A file's name may contain anything.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

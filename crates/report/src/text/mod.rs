@@ -1,7 +1,7 @@
-//! How is the report told to a person at a terminal?
+//! How is the report shown at a terminal?
 //!
-//! The answer first, then the bill, then what to do; `connection` and `ladder` drill down. As wide as the terminal, ASCII
-//! where asked, colour only where the caller says that somebody sees it.
+//! The answer first, then the bill, then the fixes; `connection` and `ladder` drill down. As wide
+//! as the terminal, ASCII if requested, colour only if the caller enables it.
 
 mod bill;
 mod compare;
@@ -42,11 +42,11 @@ pub struct Style {
     pub ascii: bool,
     /// Columns to fill.
     pub width: usize,
-    /// By how much the reader's clock is ahead of UTC, in seconds.
+    /// How far the reader's time zone is ahead of UTC, in seconds.
     pub offset_s: i32,
-    /// The answer and the bill, and no more.
+    /// Only the answer and the bill.
     pub brief: bool,
-    /// Fixes are told in the words of these; where there are none, of the three that fit the server.
+    /// Fixes are explained for these stacks; if empty, for the three that best fit the server.
     pub stacks: Stacks,
 }
 
@@ -64,7 +64,7 @@ impl Stacks {
     /// All of them.
     pub const ALL: Self = Self(u32::MAX);
 
-    /// Whether this one is told.
+    /// Whether this one is shown.
     pub const fn has(self, stack: Stack) -> bool {
         self.0 == 0 || self.0 & 1 << stack as u32 != 0
     }
@@ -76,28 +76,28 @@ impl Default for Style {
     }
 }
 
-/// The whole capture's bill as a table with bars, and nothing else.
+/// The whole capture's bill as a table with bars.
 pub fn bill(report: &Report, style: Style) -> String {
     let lines = bill::totals(&report.bill, report.elapsed, style);
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
-/// A sentence in lines that fit.
+/// A sentence, wrapped.
 pub fn wrapped(text: &str, style: Style) -> Vec<String> {
     layout::wrap(text, style.width, "", "")
 }
 
-/// The same behind a label, below which no line begins.
+/// The same after a label, with a hanging indent.
 pub fn hanging(label: &str, text: &str, style: Style) -> Vec<String> {
     layout::wrap(text, style.width, label, &" ".repeat(layout::columns(label)))
 }
 
-/// Words that stand out, where there are colours.
+/// Emphasized words, in colour mode.
 pub fn strong(text: &str, style: Style) -> String {
     style.strong(text)
 }
 
-/// Words that stand back, where there are colours.
+/// De-emphasized words, in colour mode.
 pub fn faint(text: &str, style: Style) -> String {
     style.faint(text)
 }
@@ -107,7 +107,7 @@ impl Style {
         if self.color { format!("{}{text}{}", ansi.render(), ansi.render_reset()) } else { text.to_owned() }
     }
 
-    /// Lines as they are shown: where only ASCII is, micro is `u`.
+    /// Lines as they are shown: in ASCII mode, micro is `u`.
     fn finish(self, lines: Vec<String>) -> Vec<String> {
         if self.ascii { lines.into_iter().map(|line| line.replace('µ', "u")).collect() } else { lines }
     }

@@ -1,4 +1,4 @@
-//! What does somebody with a slow service see first?
+//! What does a user with a slow service see first?
 
 use std::fmt::Write as _;
 
@@ -15,8 +15,9 @@ use crate::clock::moment;
 use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, time};
 
-/// The report on one screen: answer, bill, findings, and what limits them. `again` is the command that reads the same
-/// inputs once more, for drilling down: `tcpwhy read client.pcapng`; empty where nothing has them any more.
+/// The report on one screen: answer, bill, findings, and limits. `again` is the command that reads
+/// the same inputs again, for drilling down: `tcpwhy read client.pcapng`; empty if they cannot be
+/// read again.
 pub fn overview(report: &Report, files: &[CaptureInfo], again: &str, style: Style) -> String {
     let answer = answer_of(report, files);
     let mut out: Vec<String> =
@@ -94,7 +95,7 @@ pub(super) fn what_was_read(report: &Report, files: &[CaptureInfo], style: Style
     )
 }
 
-/// Everything that limits what was said.
+/// Everything that limits the results.
 pub fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
     let mut out = Vec::new();
     for note in &report.notes {
@@ -160,7 +161,8 @@ pub fn limits(report: &Report, files: &[CaptureInfo]) -> Vec<String> {
     out
 }
 
-/// Two places at the path of the same connections: which is billed, and how far they are apart.
+/// Two capture points on the path of the same connections: which is billed, and how much their
+/// bills differ.
 fn both_ends(path: &str, of: &str, other: &OtherEnd) -> String {
     let (path, of) = (visible(path), visible(of));
     let OtherEnd { connections, clock, bill, .. } = other;
@@ -191,7 +193,7 @@ fn both_ends(path: &str, of: &str, other: &OtherEnd) -> String {
     text
 }
 
-/// What happened to packets between two places, in each direction.
+/// What happened to packets between the two points, in each direction.
 fn one_way([to_server, to_client]: &[OneWay; 2]) -> String {
     let way = |way: &OneWay| {
         let [median, p99, max] = [way.median, way.p99, way.max].map(time);
@@ -206,7 +208,7 @@ fn one_way([to_server, to_client]: &[OneWay; 2]) -> String {
     )
 }
 
-/// A reason for which packets were not analysed, as a sentence.
+/// The reason why packets were not analysed, as a sentence.
 fn skipped(reason: &str, n: u64) -> String {
     let what = match reason {
         "not-tcp" => "that are not TCP",
@@ -239,7 +241,7 @@ fn skipped(reason: &str, n: u64) -> String {
     format!("skipped {} {what}", counted(n, "packet"))
 }
 
-/// A note's kind as a sentence; unknown kinds are shown by their name.
+/// A note's kind as a sentence; an unknown kind is shown by its name.
 pub(super) fn note_in_words(kind: &str) -> String {
     match kind {
         "capture-drops" => "the capture dropped packets, so gaps in it are not network losses",

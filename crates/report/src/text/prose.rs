@@ -1,11 +1,12 @@
 //! How do explanations, which are Markdown of 100 columns, fit a narrower terminal?
 //!
-//! Paragraphs and points of lists are broken anew. Commands are broken as a shell reads them: a comment stands above, and a line goes on
-//! behind a backslash, so that what is copied still runs.
+//! Paragraphs and list items are wrapped again. Commands are broken as a shell accepts it: comments
+//! get a line of their own, and a line continues after a backslash, so that a copied command still
+//! runs.
 
 use super::layout::{columns, wrap};
 
-/// What the sources are written in.
+/// Width of the sources.
 const WRITTEN: usize = 100;
 const CODE: &str = "    ";
 
@@ -45,7 +46,7 @@ pub fn prose(markdown: &str, width: usize) -> Vec<String> {
     out
 }
 
-/// A paragraph or a point of a list.
+/// A paragraph or a list item.
 struct Block {
     indent: usize,
     point: String,
@@ -59,7 +60,7 @@ impl Block {
     }
 }
 
-/// How long the mark of a list's point is, `- ` or `12. `; 0 where there is none.
+/// Length of a list marker, `- ` or `12. `; 0 if there is none.
 fn marker(text: &str) -> usize {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     match text.get(digits..) {
@@ -84,12 +85,12 @@ fn command(line: &str, width: usize) -> Vec<String> {
         Some((text, comment)) => (text.trim_end(), above(comment)),
         None => (text, Vec::new()),
     };
-    // What goes on behind a backslash already does so behind the last line.
+    // If a line already continues after a backslash, so does its last part.
     let (text, end) = text.strip_suffix(" \\").map_or((text, ""), |text| (text, " \\"));
     let mut line = indent.to_owned();
     let mut is_empty = true;
     for word in words(text) {
-        // Room for the backslash.
+        // Leave room for the backslash.
         if !is_empty && columns(&line) + 1 + columns(&word) + 2 > width {
             line.push_str(" \\");
             out.push(std::mem::replace(&mut line, CODE.repeat(2)));
@@ -105,7 +106,7 @@ fn command(line: &str, width: usize) -> Vec<String> {
     out
 }
 
-/// The words of a command, options with their values; quotation marks keep theirs together.
+/// The words of a command, options with their values; quoted text stays together.
 fn words(command: &str) -> Vec<String> {
     let mut quote = None;
     let is_gap = move |c: char| {

@@ -1,4 +1,4 @@
-//! Which questions were slow?
+//! Which requests were slow?
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use crate::escape::visible;
 use crate::quantity::{count, time};
 use crate::requests::{Requests, requests};
 
-/// Kinds of questions on a screen; the rest are counted.
+/// Kinds of requests shown; the rest are counted.
 const SHOWN: usize = 10;
-/// Columns of a name at most.
+/// Maximum columns for a name.
 const NAME_MAX: usize = 48;
 
-/// The questions that took most of the time, a line each; nothing where none has a name.
+/// The requests with the most total time, a line each; empty if none has a name.
 pub(super) fn table(report: &Report, style: Style) -> Vec<String> {
     let all = requests(report);
     if all.is_empty() {
@@ -49,7 +49,7 @@ pub(super) fn table(report: &Report, style: Style) -> Vec<String> {
     out
 }
 
-/// `GET /api/items`, how often, how long, and `nagle-delayed-ack 43.8 ms in 40 of 40`.
+/// `GET /api/items`, number, times, and `nagle-delayed-ack 43.8 ms in 40 of 40`.
 fn cells(requests: &Requests) -> [String; 5] {
     let most = requests.bill.first().map_or_else(String::new, |line| {
         let (hits, of) = (count(line.hits), count(requests.count));
@@ -73,7 +73,7 @@ pub(super) fn markdown(report: &Report) -> String {
     let mut out = "\n| request | times | median | p99 | top cause |\n|---|--:|--:|--:|---|\n".to_owned();
     for requests in all.iter().take(SHOWN) {
         let [name, times, median, p99, most] = cells(requests);
-        // A pipe would end the cell, and an accent the code.
+        // A pipe would end the cell, and a back quote the code.
         let name = name.replace('|', "\\|").replace('`', "'");
         let _ = writeln!(out, "| `{name}` | {times} | {median} | {p99} | {most} |");
     }

@@ -1,4 +1,4 @@
-//! Reports built by hand: what an analysis of a known conversation has to say.
+//! Reports built by hand: what an analysis of a known conversation has to report.
 
 use tcpwhy_core::report::{
     Confidence, Connection, Detail, Exchange, Finding, Kind, Line, Note, Omitted, Pairing, Report, Rung,
@@ -194,7 +194,7 @@ pub(crate) fn finding(cause: Cause, sender: Side, each: Duration, hits: u64, of:
     }
 }
 
-/// A report of these findings and nothing else listed.
+/// A report with these findings and nothing else.
 pub(crate) fn of(findings: Vec<Finding>) -> Report {
     let mut findings = findings;
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.ns));
@@ -229,7 +229,7 @@ pub(crate) fn capture(path: &str) -> CaptureInfo {
     }
 }
 
-/// One of everything that limits what can be said.
+/// One of everything that limits the results.
 pub(crate) fn with_limits(mut report: Report) -> Report {
     report.notes = vec![
         Note { kind: "capture-drops", count: 3, first_packet: 17 },

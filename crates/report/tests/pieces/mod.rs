@@ -1,9 +1,11 @@
-//! Which sentences are in a source? For the tests that look whether each is listed in the documents.
+//! Which sentences are in a source? For the tests that check whether each is listed in the
+//! documents.
 
-/// Lines with these are about the code.
+/// Lines with these are for developers.
 const FOR_DEVELOPERS: [&str; 4] = ["expect(", "unreachable!(", "reason = \"", "assert!("];
 
-/// Text between quotation marks, without comments and tests, in pieces of so many words between what is put in.
+/// Text between quotation marks, without comments and tests, in pieces of this many words between
+/// placeholders.
 pub(crate) fn pieces(source: &str, words: usize) -> Vec<String> {
     let source = source.split("#[cfg(test)]").next().unwrap_or_default();
     let code: String = source
