@@ -1,15 +1,17 @@
-//! What will be read in a moment, and is far away now?
+//! Which memory will be read soon, and is not in the cache yet?
 //!
-//! Whoever reads from memory waits for it; whoever says beforehand what will be read works on something else meanwhile. Processors have an
-//! instruction for that, which has no safe form in Rust. It reads nothing, changes nothing but caches, and never faults (Intel's manual,
-//! volume 2, PREFETCHh), whatever the address is. That is all that is unsafe here, so that the engine need not be.
+//! A read from memory stalls; a prefetch lets the processor work on something else meanwhile.
+//! Processors have an instruction for that, which has no safe form in Rust. It reads nothing,
+//! changes only caches, and never faults (Intel's manual, volume 2, PREFETCHh), whatever the
+//! address is. This is the only unsafe code here, so that the engine needs none.
 
 #![allow(unsafe_code, reason = "this is what the crate is for")]
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Has all of an item fetched into the second-level cache, where the processor can be told to; elsewhere nothing happens.
+/// Prefetches all of an item into the second-level cache, if the processor supports it; otherwise
+/// does nothing.
 #[inline]
 pub fn fetch<T>(item: &T) {
     let first = std::ptr::from_ref(item).cast::<i8>();
@@ -20,7 +22,7 @@ pub fn fetch<T>(item: &T) {
     }
 }
 
-/// The same of so many bytes from here on, of four lines at most, whether they are there or not.
+/// The same for this many bytes from here on, at most four lines, whether they exist or not.
 #[inline]
 pub fn fetch_bytes(bytes: &[u8], from: usize, len: usize) {
     let first = bytes.as_ptr().wrapping_add(from).cast::<i8>();
@@ -36,7 +38,7 @@ pub fn fetch_bytes(bytes: &[u8], from: usize, len: usize) {
 #[inline]
 fn fetch_line(at: *const i8) {
     use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-    // SAFETY: every x86-64 has it, and it does nothing that the program can see.
+    // SAFETY: every x86-64 has it, and it has no effect visible to the program.
     unsafe { _mm_prefetch::<_MM_HINT_T1>(at) };
 }
 

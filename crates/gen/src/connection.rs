@@ -9,7 +9,7 @@ use crate::random::Random;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Planned {
     pub(crate) at_ns: i64,
-    /// Planned earlier, sent earlier.
+    /// Order of planning, which decides between equal times.
     pub(crate) order: u64,
     pub(crate) connection: u32,
     pub(crate) plan: Plan,
@@ -35,14 +35,14 @@ impl PartialEq for Planned {
 
 impl Eq for Planned {}
 
-/// What happens then.
+/// A planned action.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Plan {
     /// A packet is seen.
     Send(Sent),
     /// The connection plans its next turn.
     Go,
-    /// The connection is over; its place may be used again.
+    /// The connection is over; its slot may be reused.
     Over,
 }
 
@@ -50,12 +50,12 @@ pub(crate) enum Plan {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) by: Side,
-    /// Offsets from the initial sequence numbers of who sends and of who receives.
+    /// Offsets from the initial sequence numbers of sender and receiver.
     pub(crate) seq: u32,
     pub(crate) ack: u32,
     pub(crate) len: u32,
     pub(crate) flags: u8,
-    /// When the packet that the time stamp echoes was sent.
+    /// When the packet was sent whose time stamp is echoed.
     pub(crate) echo_ns: i64,
 }
 
@@ -76,11 +76,11 @@ const ACK: u8 = 0x10;
 const MSS: u32 = 1448;
 /// A full frame with preamble and gap at 1 Gb/s.
 const FRAME_NS: i64 = 12_300;
-/// From a packet that arrives to the one that it causes.
+/// From a packet's arrival to the one that it causes.
 const REACTION_NS: i64 = 20_000;
-/// The shortest delayed acknowledgement of Linux (TCP_DELACK_MIN).
+/// The shortest delayed ACK of Linux (TCP_DELACK_MIN).
 const DELAYED_ACK_NS: i64 = 40_000_000;
-/// The window that an upload reaches, segments.
+/// The maximum window of an upload, segments.
 const MAX_FLIGHT: u32 = 64;
 
 /// A connection between its first and its last packet.
@@ -94,9 +94,9 @@ pub(crate) struct Connection {
     /// The ends' time stamp clocks at time 0.
     pub(crate) clock: [u32; 2],
     pub(crate) ip_id: [u16; 2],
-    /// Between the client, where the capture is, and the server, and back.
+    /// From the client, where the capture is, to the server and back.
     pub(crate) rtt_ns: i64,
-    /// Next sequence number of each end, from its initial one.
+    /// Next sequence number of each end, relative to its initial one.
     next: [u32; 2],
     /// When the client last saw a packet of the server.
     heard_ns: i64,
@@ -134,7 +134,8 @@ impl Connection {
             },
             next: [0, 0],
             heard_ns: 0,
-            // A few more than the packets asked for need: the capture is cut before its connections end.
+            // A few more than needed for the requested packets: the capture is cut before its
+            // connections end.
             turns: match (shape, stalls) {
                 (Shape::Rpc, false) => 235,
                 (Shape::Rpc, true) => 125,
@@ -191,7 +192,7 @@ impl Connection {
         let reply_ns = at_ns + self.rtt_ns + think_ns;
         self.server_sends(reply_ns, at_ns, reply, PSH | ACK, push);
         if self.random.one_in(8) {
-            // A pause long enough that the acknowledgement does not wait for the next request.
+            // A pause long enough that the ACK does not wait for the next request.
             self.client_sends(reply_ns + DELAYED_ACK_NS, 0, ACK, push);
             return reply_ns + self.random.between(45_000_000, 120_000_000);
         }
@@ -203,7 +204,8 @@ impl Connection {
         self.random.between(34, 235) as u32
     }
 
-    /// One flight of an upload; every second segment is acknowledged, and the acknowledgements clock out the next.
+    /// One flight of an upload; every second segment is acknowledged, and the ACKs clock out the
+    /// next.
     fn round(&mut self, at_ns: i64, push: &mut Push<'_>) -> i64 {
         for i in 0..self.flight {
             let sent_ns = at_ns + i64::from(i) * FRAME_NS;
@@ -221,7 +223,7 @@ impl Connection {
         self.heard_ns + REACTION_NS
     }
 
-    /// A request, a reply, and one of three ways to part: 8, 7 or 6 packets with the handshake.
+    /// A request, a reply, and one of three ways to close: 8, 7 or 6 packets with the handshake.
     fn short(&mut self, at_ns: i64, push: &mut Push<'_>) -> i64 {
         let (request, reply) = (self.small(), self.small());
         self.client_sends(at_ns, request, PSH | ACK, push);
@@ -254,13 +256,13 @@ impl Connection {
         back_ns + REACTION_NS
     }
 
-    /// The client has heard all that the server has been planned to say before.
+    /// The client has received everything that the server was planned to send before.
     fn client_sends(&mut self, at_ns: i64, len: u32, flags: u8, push: &mut Push<'_>) {
         let echo_ns = self.heard_ns - self.rtt_ns / 2;
         self.send(at_ns, Side::Client, len, flags, echo_ns, push);
     }
 
-    /// `cause_ns`: when the client sent what this answers.
+    /// `cause_ns`: when the client sent the packet that this answers.
     fn server_sends(&mut self, at_ns: i64, cause_ns: i64, len: u32, flags: u8, push: &mut Push<'_>) {
         self.send(at_ns, Side::Server, len, flags, cause_ns, push);
         self.heard_ns = at_ns;

@@ -1,4 +1,4 @@
-//! Which bytes is a packet?
+//! Which bytes make up a packet?
 
 use tcpwhy_wire::Instant;
 
@@ -11,7 +11,7 @@ const TCP: usize = 20;
 /// Two bytes of padding and time stamps, as Linux writes them.
 const STAMPS: usize = 12;
 const SYN_OPTIONS: usize = 20;
-/// In units of 128 bytes: more than the largest flight.
+/// In units of 128 bytes: larger than the largest flight.
 const WINDOW: u16 = 1_024;
 
 /// The bytes of the last packet built; the payload stays zero.
@@ -58,7 +58,7 @@ impl Frame {
         out.put(&[0x45, 0]);
         out.put(&(ip_len as u16).to_be_bytes());
         out.put(&connection.ip_id[by].to_be_bytes());
-        // Do not fragment. Three routers stand between the client and the server.
+        // Do not fragment. Three routers are between the client and the server.
         out.put(&[0x40, 0, if by == 0 { 64 } else { 61 }, 6, 0, 0]);
         out.put(&src.0);
         out.put(&dst.0);
@@ -71,7 +71,7 @@ impl Frame {
         out.put(&ack.to_be_bytes());
         out.put(&[(((TCP + options) / 4) << 4) as u8, sent.flags]);
         out.put(&if syn { 64_240_u16 } else { WINDOW }.to_be_bytes());
-        // Checksums of TCP are left to the network card, as in a capture at the sender.
+        // TCP checksums are left to the network card, as in a capture at the sender.
         out.put(&[0; 4]);
 
         let own_ns = if by == 0 { at_ns } else { at_ns - connection.rtt_ns / 2 };
@@ -87,7 +87,7 @@ impl Frame {
             out.put(&[1, 1, 8, 10]);
             out.put(&val);
             out.put(&ecr);
-            // What the options of a SYN left here is payload now.
+            // The options of an earlier SYN were here; now it is payload.
             out.put(&[0; SYN_OPTIONS - STAMPS]);
         }
         let sum = checksum(&self.bytes[ETHERNET..ETHERNET + IP]);

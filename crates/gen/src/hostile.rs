@@ -1,6 +1,6 @@
-//! Which captures would somebody write who wants an analysis to fall over?
+//! Which captures would an attacker write to bring down an analysis?
 //!
-//! Each shape aims at one table or loop, without end: what bounds it has to hold.
+//! Each shape attacks one table or loop, without end: its limit has to hold.
 
 mod bytes;
 mod conversations;
@@ -17,7 +17,7 @@ use tcpwhy_wire::capture::writer::PcapWriter;
 
 macro_rules! hostile {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// What is aimed at.
+        /// The target of an attack.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Hostile {
             $($(#[$doc])* $variant,)*
@@ -38,175 +38,182 @@ macro_rules! hostile {
 }
 
 hostile! {
-    /// The table of connections: a SYN from an address of its own each microsecond.
+    /// The table of connections: a SYN from a new address each microsecond.
     SynFlood = "syn-flood",
-    /// The table of servers: a client asks one after the other, each once.
+    /// The table of servers: a client contacts one after the other, each once.
     Servers = "servers",
-    /// What is kept of a connection: very many of them at a time, each with segments, holes and an answer under way.
+    /// State of a connection: very many at a time, each with segments, holes and an answer under way.
     Open = "open",
-    /// What is kept of a flight: two thousand connections, whose segments nobody ever acknowledges.
+    /// State of a flight: two thousand connections whose segments are never acknowledged.
     Flights = "flights",
-    /// What is kept of a segment: one connection of segments of one byte, acknowledged late.
+    /// State of a segment: one connection of segments of one byte, acknowledged late.
     OneByte = "one-byte",
-    /// What is kept of a hole: each segment leaves one behind it, each further on.
+    /// State of a hole: each segment leaves one before it, each farther on.
     Gaps = "gaps",
-    /// What is kept of SACK blocks: four of them in each acknowledgement, anywhere.
+    /// State of SACK blocks: four in each ACK, anywhere.
     Sack = "sack",
-    /// Windows and their scale, which jump, and acknowledgements of anything.
+    /// Windows and their scale, which jump, and ACKs of anything.
     Windows = "windows",
-    /// Time: from one edge of 64 bits to the other and back, in pcapng.
+    /// Time: from one limit of 64 bits to the other and back, in pcapng.
     Clock = "clock",
-    /// Blocks of pcapng: every other one says that it has 4 GB.
+    /// pcapng blocks: every other one claims to have 4 GB.
     Blocks = "blocks",
     /// VLAN tags to the end of each packet.
     Vlan = "vlan",
     /// IPv6 extension headers to the end of each packet.
     Extensions = "extensions",
-    /// What lingers of finished connections: each is a SYN and the reset of it, and the clock stands.
+    /// Remains of finished connections: each is a SYN and its reset, and the clock stands still.
     Finished = "finished",
-    /// What is listed and drawn of one connection: requests and replies without end.
+    /// Lists and drawings of one connection: requests and replies without end.
     Exchanges = "exchanges",
-    /// What is kept of a server's times: nine thousand servers, whose answers take from a microsecond to a minute.
+    /// A server's statistics: nine thousand servers, whose answers take from a microsecond to a minute.
     Spreads = "spreads",
-    /// What a connection with one exchange takes: a hundred and fifty thousand at a time, each between hosts of its own, and
+    /// A connection with one exchange: a hundred and fifty thousand at a time, each between new hosts, and
     /// all of them speak once more.
     Once = "once",
-    /// What is forgotten by the clock: it steps back by minutes again and again, and ports are used anew.
+    /// Expiry by time: the clock steps back by minutes again and again, and ports are reused.
     Steps = "steps",
-    /// What is looked up for each retransmission: two thousand segments are under way, and any of them is sent again.
+    /// The search for each retransmission: two thousand segments are in flight, and any of them is
+    /// retransmitted.
     Resent = "resent",
-    /// What is looked up of acknowledgements on their way: two thousand of them, each with another window.
+    /// The search among ACKs on their way: two thousand of them, each with another window.
     Transit = "transit",
-    /// What is kept of a server in each shard: eight thousand servers, each asked by clients of very many addresses.
+    /// State of a server in each shard: eight thousand servers, each contacted by clients of very many
+    /// addresses.
     Crowd = "crowd",
-    /// What is heard of conversations: sixty thousand that begin in HTTP, and go on with segments that wait for one before them.
+    /// Recognition of conversations: sixty thousand that begin in HTTP, and continue with segments that wait
+    /// for an earlier one.
     Whispers = "whispers",
-    /// What is kept of a connection and of a segment that is unusual: [`Hostile::Open`] over IPv6 and with SACK blocks.
+    /// State of an unusual connection and segment: [`Hostile::Open`] over IPv6 and with SACK blocks.
     OpenV6 = "open-v6",
-    /// What waits of fragments: first pieces of 1,400 bytes, whose others never come.
+    /// Waiting fragments: first fragments of 1,400 bytes, whose others never come.
     Pieces = "pieces",
-    /// What is looked up for each fragment: pieces of eight bytes with holes between them.
+    /// The search for each fragment: fragments of eight bytes with holes between them.
     Slivers = "slivers",
-    /// What is given up of fragments: each second piece lies across the one before it.
+    /// Fragments that are dropped: every second one overlaps the one before it.
     Overlaps = "overlaps",
-    /// What is remembered of senders: whole packets from addresses of their own, every third with a wrong checksum.
+    /// Memory of senders: whole packets from new addresses, every third with a wrong checksum.
     Sums = "sums",
-    /// What may be made up: SYNs, resets and FINs between the packets of an exchange after the other.
+    /// Forged packets: SYNs, resets and FINs between the packets of successive exchanges.
     MadeUp = "made-up",
-    /// Segments' sizes: handshakes with an MSS of 0 to 15, and segments of any length.
+    /// Segment sizes: handshakes with an MSS of 0 to 15, and segments of any length.
     Mss = "mss",
     /// Sums of time: exchanges that take nearly three hours each.
     Ages = "ages",
-    /// What is read at once of pcapng: blocks of nearly 16 MB before the packets.
+    /// pcapng blocks read at once: nearly 16 MB before the packets.
     LongBlocks = "long-blocks",
-    /// What is kept of interfaces: 65,536 of them, and more.
+    /// State of interfaces: 65,536 of them, and more.
     Interfaces = "interfaces",
-    /// What begins anew: a section of pcapng for each packet.
+    /// Restarts: a pcapng section for each packet.
     Sections = "sections",
-    /// Headers in headers: VXLAN in VXLAN, further than anybody looks.
+    /// Headers in headers: VXLAN in VXLAN, deeper than any decoder follows.
     Tunnels = "tunnels",
     /// MPLS labels to the end of each packet.
     Labels = "labels",
-    /// Options that nobody knows, forty bytes of one byte each.
+    /// Unknown options: forty bytes of one byte each.
     TcpOptions = "options",
-    /// What is kept between two hosts: every port, again and again.
+    /// State between two hosts: every port, again and again.
     Ports = "ports",
     /// Which end is which: a host and port that talks to itself.
     Itself = "itself",
-    /// What is told of timers: a server that speaks by itself, at nearly equal distances, on many connections.
+    /// Detection of timers: a server that sends unasked, at nearly equal intervals, on many connections.
     Pushes = "pushes",
-    /// What is kept of questions under way: one connection that asks on and on in Redis's protocol, and is hardly ever answered.
+    /// Requests under way: one connection that keeps asking in Redis's protocol, and is hardly ever answered.
     Pipeline = "pipeline",
-    /// What is kept of windows: they are shut, and probed without end.
+    /// State of windows: they are closed, and probed without end.
     Shut = "shut",
-    /// What is kept of handshakes: SYNs with data, sent again and again, answered by several SYN-ACKs.
+    /// State of handshakes: SYNs with data, retransmitted again and again, answered by several SYN-ACKs.
     Openings = "openings",
-    /// What is told of clocks: time stamps of any value.
+    /// Conclusions about clocks: time stamps of any value.
     Stamps = "stamps",
-    /// What is told of identifications: any of them.
+    /// Conclusions about identifications: any values.
     Numbers = "numbers",
-    /// What is told of copies: each packet three times, with another time to live.
+    /// Conclusions about duplicates: each packet three times, with another time to live.
     Copies = "copies",
-    /// Holes that are filled from their ends: each segment lies before the last one.
+    /// Holes that are filled from their ends: each segment is before the last one.
     Backwards = "backwards",
-    /// Sequence numbers that leap by half of their space.
+    /// Sequence numbers that jump by half of their space.
     Leaps = "leaps",
-    /// What ends and begins: four packets to a connection, between the same two ends.
+    /// Ends and beginnings: four packets per connection, between the same two ends.
     Reopened = "reopened",
     /// Everything: each field of each header is any number.
     Noise = "noise",
-    /// What stays of connections that are given up: sixty thousand between two hosts, then as many between the next two.
+    /// Remains of abandoned connections: sixty thousand between two hosts, then as many between the next two.
     Moving = "moving",
-    /// The same, and one of a hundred goes on speaking.
+    /// The same, but one in a hundred keeps sending.
     Vacant = "vacant",
-    /// What stays of connections that finished: a SYN and its reset, sixty thousand between two hosts, then between the next two.
+    /// Remains of finished connections: a SYN and its reset, sixty thousand between two hosts, then between
+    /// the next two.
     Leavers = "leavers",
-    /// What is kept of a server in each shard, again and again: eight thousand servers, ten connections to each, in turns.
+    /// State of a server in each shard, again and again: eight thousand servers, ten connections to each, in
+    /// turns.
     Regulars = "regulars",
-    /// What is kept of an epoch: segments with thirty questions each.
+    /// State of an epoch: segments with thirty requests each.
     Chorus = "chorus",
-    /// What is kept of questions before anybody counts: eighty thousand connections with some dozens of them under way.
+    /// Requests before they are counted: eighty thousand connections with some dozens of them under way.
     Askers = "askers",
-    /// What is kept of a server's times, of several causes: each step of each exchange takes a microsecond to a minute.
+    /// A server's statistics for several causes: each step of each exchange takes a microsecond to a minute.
     Causes = "causes",
-    /// What stays of an epoch's segments: one connection speaks for long with blocks of SACK, then one between other hosts.
+    /// Remains of an epoch's segments: one connection sends for long with SACK blocks, then one between other
+    /// hosts.
     Changing = "changing",
-    /// What a SYN may carry: data and a cookie of TCP Fast Open, from an address of its own, and its data again.
+    /// Content of a SYN: data and a TCP Fast Open cookie, from a new address, and its data again.
     FastOpen = "fast-open",
     /// Options of several paths: MPTCP's, of any subtype and length.
     Subflows = "subflows",
-    /// What is urgent: pointers to anywhere, on segments that have nothing.
+    /// Urgent data: pointers to anywhere, on segments without payload.
     Urgent = "urgent",
-    /// What is kept of windows that shut and open with each acknowledgement.
+    /// State of windows that close and open with each ACK.
     Flapping = "flapping",
-    /// Time stamps that wrap around again and again, and old copies between them.
+    /// Time stamps that wrap around again and again, and old duplicates between them.
     Wraps = "wraps",
-    /// Time that always runs back, by a millisecond a packet.
+    /// Time that always runs backwards, by a millisecond per packet.
     Rewound = "rewound",
-    /// What is looked at in each epoch: new connections, and a clock that jumps by the time after which all are looked through.
+    /// Scans in each epoch: new connections, and a clock that jumps by the time after which all are scanned.
     Jumps = "jumps",
-    /// What is read of frames: settings and windows of HTTP/2, nearly a hundred in a segment.
+    /// Parsing of frames: HTTP/2 settings and windows, nearly a hundred in a segment.
     Settings = "settings",
-    /// What is looked up of streams: a hundred questions in a segment of HTTP/2, answered by a few, the latest first.
+    /// The search for streams: a hundred requests in an HTTP/2 segment, answered by a few, latest first.
     Streams = "streams",
-    /// What is looked up of identifiers: fifty questions of DNS in a segment, answered by a few, in any order.
+    /// The search for identifiers: fifty DNS queries in a segment, answered by a few, in any order.
     Queries = "queries",
-    /// What is read of records: TLS's, without a byte in them, two hundred in a segment.
+    /// Parsing of records: empty TLS records, two hundred in a segment.
     Records = "records",
-    /// What is given up of IPv6's fragments: each lies across the one before it, below two VLAN tags.
+    /// Dropped IPv6 fragments: each overlaps the one before it, below two VLAN tags.
     Tagged = "tagged",
-    /// What a capture says of itself: names, descriptions and comments of pcapng that are sequences for a terminal.
+    /// A capture's own text: names, descriptions and comments of pcapng that are terminal sequences.
     Names = "names",
-    /// What a tick is: interfaces of pcapng whose ticks and offsets are at the edges.
+    /// Ticks: pcapng interfaces whose ticks and offsets are at the limits.
     Ticks = "ticks",
-    /// What is kept of questions that nobody answers: a segment full of them each time, in sixteen protocols.
+    /// Unanswered requests: a segment full of them each time, in sixteen protocols.
     Unanswered = "unanswered",
-    /// What is looked up of numbers: eight segments full of questions in sixteen protocols, then as many of answers, the latest first.
+    /// The search for identifiers: eight segments full of requests in sixteen protocols, then as many of
+    /// answers, latest first.
     Reversed = "reversed",
-    /// What a number is: all questions and answers of sixteen protocols have the same.
+    /// Identifiers: all requests and answers of sixteen protocols have the same one.
     SameNumber = "same-number",
-    /// What a length is: messages of sixteen protocols that say that they have 0, 1, 2^31 or 2^32 - 1 bytes.
+    /// Lengths: messages of sixteen protocols that claim to have 0, 1, 2^31 or 2^32 - 1 bytes.
     Lengths = "lengths",
-    /// Which protocol it is: another one with each segment, and two in each.
+    /// Detection of protocols: a different one with each segment, and two in each.
     Turncoats = "turncoats",
-    /// What is kept of heads that are cut: sixteen protocols in pieces of one to twelve bytes.
+    /// Partial heads: sixteen protocols in pieces of one to twelve bytes.
     Dripped = "dripped",
-    /// What is found again: each second segment of sixteen protocols is missing.
+    /// Resynchronization: every second segment of sixteen protocols is missing.
     Missing = "missing",
-    /// What is kept of messages that never end: pieces of them, in sixteen protocols.
+    /// Messages that never end: pieces of them, in sixteen protocols.
     Unending = "unending",
 }
 
 /// Bytes gathered before they are written.
 const PIECE: usize = 1 << 20;
-/// Of a packet of headers: no decoder should go through to its end.
+/// Length of a packet full of headers: no decoder should go through to its end.
 const NESTED_LEN: usize = 400;
 /// Connections at a time of [`Hostile::Open`] and [`Hostile::Flights`].
 const OPEN: u64 = 150_000;
-/// Packets of each of the first.
+/// Packets of each connection of the former.
 const TURNS: u64 = 16;
 const FLIGHTS: u64 = 2_000;
-/// Long blocks, how long they are and how many packets apart.
+/// Length of long blocks, their distance in packets, and their number.
 const LONG: usize = (16 << 20) - 12;
 const LONG_EVERY: u64 = 5_000;
 const LONG_MAX: u64 = 12;
@@ -214,12 +221,12 @@ const INTERFACES: usize = 70_000;
 const START_NS: i64 = 1_795_255_200_000_000_000;
 
 impl Hostile {
-    /// The one of this name.
+    /// The attack with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|hostile| hostile.name() == name)
     }
 
-    /// Writes a capture of so many packets.
+    /// Writes a capture of this many packets.
     ///
     /// # Errors
     /// Those of `to`.
@@ -252,7 +259,7 @@ impl Hostile {
         to.write_all(out.bytes())
     }
 
-    /// Two interfaces, whose times begin at the first moment of 64 bits and in 1970, in nanoseconds.
+    /// Two interfaces, whose times begin at the lowest 64-bit value and in 1970, in nanoseconds.
     fn write_pcapng(self, packets: u64, to: &mut impl Write) -> io::Result<()> {
         let mut out = Vec::new();
         self.begin(&mut out);
@@ -272,7 +279,7 @@ impl Hostile {
             match self {
                 Self::Blocks if n.is_multiple_of(2) => out.extend([6, 0, 0, 0, 0xfc, 0xff, 0xff, 0xff]),
                 Self::LongBlocks if n.is_multiple_of(LONG_EVERY) && n / LONG_EVERY < LONG_MAX => {
-                    // In pieces: a program's peak counts from that of the one that starts it.
+                    // In pieces: a program's peak memory includes that of the program that starts it.
                     let len = (12 + LONG as u32).to_le_bytes();
                     out.extend([&4u32.to_le_bytes()[..], &len].concat());
                     to.write_all(&out)?;
@@ -296,7 +303,7 @@ impl Hostile {
         to.write_all(&out)
     }
 
-    /// A section, and its interfaces.
+    /// A section and its interfaces.
     fn begin(self, out: &mut Vec<u8>) {
         block(out, 0x0a0d_0d0a, &[&0x1a2b_3c4d_u32.to_le_bytes(), &[1, 0, 0, 0], &[0xff; 8]]);
         for offset_s in [i64::MIN / 1_000_000_000, 0] {
@@ -345,7 +352,7 @@ impl Hostile {
                 .put(out);
             }
             Self::Open => {
-                // All connections of a round speak before any of them does again.
+                // All connections of a round send before any of them does again.
                 let open = OPEN.min(packets / TURNS).max(1);
                 let (client, turn) = (n / (open * TURNS) * open + n % open, (n / open % TURNS) as u32);
                 packet.src = (0x0b00_0000 + client as u32).to_be_bytes();
@@ -446,17 +453,17 @@ struct Packet {
     window: u16,
     options: Vec<u8>,
     len: u16,
-    /// More than 40,000; from 65,536 on, it begins anew.
+    /// Added to 40,000; wraps around at 65,536.
     port: u16,
     id: u16,
-    /// None is 64.
+    /// `None` means 64.
     ttl: Option<u8>,
-    /// Of `len` bytes these were captured.
+    /// The captured part of `len` bytes.
     payload: Vec<u8>,
 }
 
 impl Packet {
-    /// With as much of its payload as there is, as a snap length would have it.
+    /// With as much of its payload as there is, as if cut by a snap length.
     fn put(&self, out: &mut Vec<u8>) {
         let header_len = 20 + self.options.len() as u16;
         let (mut src, mut dst) = ((self.src, 40_000_u16.wrapping_add(self.port)), (self.server, 80_u16));
@@ -494,7 +501,7 @@ fn block(out: &mut Vec<u8>, kind: u32, parts: &[&[u8]]) {
     out.extend(len.to_le_bytes());
 }
 
-/// Numbers without a pattern, the same each time.
+/// Numbers without a pattern, reproducible.
 fn scatter(n: u64) -> u64 {
     let x = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)

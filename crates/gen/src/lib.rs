@@ -1,8 +1,9 @@
-//! Which packets would a busy server's capture hold?
+//! Which packets would a busy server's capture contain?
 //!
-//! Captures of stated shapes for benchmarks and tests: the same shape, number of packets and seed give the same bytes
-//! on any machine. Handshakes, sequence and acknowledgement numbers, time stamps, windows and delays are those of
-//! real connections, so that an analysis does its real work; payload is zeros. The capture is taken at the client.
+//! Captures of given shapes for benchmarks and tests: the same shape, number of packets and seed
+//! give the same bytes on any machine. Handshakes, sequence and acknowledgement numbers, time
+//! stamps, windows and delays are those of real connections, so that an analysis does its real
+//! work; payload is zeros. The capture is taken at the client.
 //!
 //! The shapes are those of the project's baselines:
 //!
@@ -30,14 +31,14 @@ pub use hostile::Hostile;
 use random::Random;
 use tcpwhy_wire::Instant;
 
-/// What kind of traffic.
+/// The kind of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Small requests and replies.
     Rpc,
     /// Uploads, snap length 96.
     Bulk,
-    /// Uploads with all of each packet.
+    /// Uploads with complete packets.
     BulkFull,
     /// Short connections.
     Churn,
@@ -75,18 +76,19 @@ impl Shape {
         }
     }
 
-    /// How long one connection begins behind the one before it.
+    /// Time between the beginnings of two connections.
     const fn apart_ns(self) -> i64 {
         match self {
-            // All of them within the first second or so.
+            // All of them within about the first second.
             Self::Rpc => 50_000,
             Self::Bulk | Self::BulkFull => 5_000_000,
-            // 40,000 of them are 0.8 s: each is over long before its 4-tuple comes round again.
+            // 40,000 of them take 0.8 s: each is over long before its 4-tuple is reused.
             Self::Churn => 20_000,
         }
     }
 
-    /// Connections in a capture of so many packets: fewer packets mean fewer connections, not shorter ones.
+    /// Connections in a capture of this many packets: fewer packets mean fewer connections, not
+    /// shorter ones.
     fn connections(self, packets: u64) -> u64 {
         match self {
             Self::Rpc => packets.div_ceil(472).min(20_000),
@@ -111,7 +113,7 @@ impl FromStr for Shape {
     }
 }
 
-/// The name is none of [`Shape::ALL`].
+/// The name is not one of [`Shape::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownShape;
 
@@ -134,20 +136,22 @@ pub struct Packet<'a> {
     pub data: &'a [u8],
 }
 
-/// Makes the packets of a capture one after the other, in the order of time.
+/// Generates the packets of a capture one after the other, in order of time.
 pub struct Generator {
     shape: Shape,
     left: u64,
     seed: u64,
-    /// Not yet begun: number of the next connection, how many there are, and when it begins.
+    /// Connections not yet begun: number of the next one, total number, and when the next one
+    /// begins.
     next: u64,
     connections: u64,
     next_at: i64,
     apart_ns: i64,
-    /// Connections that are open, and places of those that are over.
+    /// Open connections, and free slots.
     open: Vec<Connection>,
     free: Vec<u32>,
-    /// What will be sent, by time; packets of one time in the order in which they were planned.
+    /// Packets to be sent, by time; packets of the same time in the order in which they were
+    /// planned.
     agenda: BinaryHeap<Reverse<Planned>>,
     planned: u64,
     frame: Frame,
@@ -157,7 +161,8 @@ pub struct Generator {
 const START_NS: i64 = 1_767_225_600_000_000_000;
 
 impl Generator {
-    /// A capture of `packets` packets. One that ends before its connections do is cut there, as captures are.
+    /// A capture of `packets` packets. It is cut if its connections last longer, as real captures
+    /// are.
     pub fn new(shape: Shape, packets: u64, seed: u64) -> Self {
         Self {
             shape,
@@ -175,7 +180,7 @@ impl Generator {
         }
     }
 
-    /// So many connections instead, which begin within a second: each has the fewer packets.
+    /// Uses this many connections, which begin within a second: each has fewer packets accordingly.
     #[must_use]
     pub fn with_connections(self, connections: u64) -> Self {
         let connections = connections.max(1);
@@ -210,7 +215,7 @@ impl Generator {
     }
 
     fn begin(&mut self) {
-        // Each connection draws from its own stream, so that none depends on what the others do.
+        // Each connection draws from its own stream, so that none depends on the others.
         let random = Random::new(self.seed, self.next);
         let connection = Connection::new(self.shape, self.next, self.connections, random);
         let place = self.free.pop().unwrap_or(self.open.len() as u32);

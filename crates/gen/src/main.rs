@@ -1,4 +1,5 @@
-//! `tcpwhy-gen SHAPE [--packets N] [--seed N] [--pcapng] [FILE]`: writes a generated capture.
+//! What does `tcpwhy-gen SHAPE [--packets N] [--seed N] [--pcapng] [FILE]` do? It writes a
+//! generated capture.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -27,7 +28,7 @@ enum Traffic {
 struct Arguments {
     traffic: Traffic,
     packets: u64,
-    /// As many as the shape has where it is not said.
+    /// The shape's own number if not given.
     connections: Option<u64>,
     seed: u64,
     pcapng: bool,

@@ -1,5 +1,5 @@
-//! Which number comes next? SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014): small, and the
-//! same on every machine.
+//! Which number comes next? SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
+//! generators, 2014): small, and the same on every machine.
 
 /// A stream of numbers.
 #[derive(Clone, Debug)]

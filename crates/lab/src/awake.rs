@@ -1,19 +1,21 @@
-//! Why does an idle machine make a path late? Its processors sleep, and waking takes time: microseconds from a deep state of
-//! a real one, milliseconds of a virtual one whose host has given it to somebody else meanwhile.
+//! Why does an idle machine make a path late? Its processors sleep, and waking takes time:
+//! microseconds from a deep sleep state of a real one, milliseconds on a virtual one whose host has
+//! given the processor to another guest meanwhile.
 
 use std::fs::File;
 use std::io::Write as _;
 
-/// Where one asks for it (the kernel's `Documentation/power/pm_qos_interface.rst`).
+/// The device for the request (the kernel's `Documentation/power/pm_qos_interface.rst`).
 const DEVICE: &str = "/dev/cpu_dma_latency";
 
-/// While it lives the processors poll for work instead of sleeping. The kernel forgets it with the file, however this
-/// process ends.
+/// While this exists, processors poll for work instead of sleeping. The kernel drops the request
+/// with the file, however this process ends.
 #[derive(Debug)]
 pub(crate) struct Awake(#[expect(dead_code, reason = "open is what it has to be")] Option<File>);
 
 impl Awake {
-    /// Asks for it. Who may not ask, or has no such device, has a path that is a little later, which its records say.
+    /// Makes the request. If it is not permitted, or there is no such device, the path is a little
+    /// later, as its records show.
     pub(crate) fn keep() -> Self {
         let ask = || {
             let mut file = File::options().write(true).open(DEVICE)?;
@@ -36,7 +38,7 @@ mod tests {
     fn the_kernel_knows_that_nobody_may_sleep() {
         let _awake = Awake::keep();
         if !std::path::Path::new(DEVICE).exists() {
-            // Nothing that CI could install.
+            // CI cannot install this.
             eprintln!("skipping awake: this kernel has no {DEVICE}");
             return;
         }

@@ -1,4 +1,5 @@
-//! What time is it? The path must not jump when somebody sets the clock, and its records must agree with captures.
+//! What time is it? The path must not jump when the clock is set, and its records must agree with
+//! captures.
 
 use rustix::time::{ClockId, clock_gettime};
 use tcpwhy_wire::{Duration, Instant};
@@ -10,9 +11,11 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Reads both clocks once. Clock discipline makes them drift apart by at most 0.5 ms in a second afterwards.
+    /// Reads both clocks once. Afterwards, clock discipline makes them drift apart by at most 0.5
+    /// ms per second.
     pub fn start() -> Self {
-        // The reading between two of the other clock that lie closest together bounds the error to their distance.
+        // Each reading of one clock is between two of the other; the closest pair bounds the error
+        // to their distance.
         let reading = || {
             let before = read(ClockId::Monotonic);
             let wall = read(ClockId::Realtime);

@@ -1,5 +1,6 @@
-//! What is the classic 40 ms stall, on this machine, now? Records the write-write-read conversation on the real kernel,
-//! then the same with its client fixed, each beside what the applications' own clocks said.
+//! What does the classic 40 ms stall look like, on this machine, now? Records the write-write-read
+//! conversation on the real kernel, then the same with its client fixed, each with the readings of
+//! the applications' own clocks.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,8 @@ pub struct Demo {
 /// Where a recording was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// On the loopback interface of a network namespace of its own: nothing else can be in the capture.
+    /// On the loopback interface of a private network namespace: nothing else can be in the
+    /// capture.
     OwnNamespace,
     /// On the machine's loopback interface.
     Loopback,
@@ -48,11 +50,11 @@ pub enum Place {
 pub struct Recording {
     /// The capture.
     pub capture: PathBuf,
-    /// The truth beside it.
+    /// The truth for it.
     pub truth_file: PathBuf,
-    /// What the capture counted.
+    /// The capture's counts.
     pub stats: capture::Stats,
-    /// What the applications' clocks said.
+    /// The readings of the applications' clocks.
     pub truth: Truth,
 }
 
@@ -66,9 +68,9 @@ pub enum Unavailable {
     /// The recording could not be written.
     #[error("cannot write {}: {source}", file.display())]
     File {
-        /// What was to be written.
+        /// The file to be written.
         file: PathBuf,
-        /// Why it was not.
+        /// Why writing failed.
         source: io::Error,
     },
     /// The conversation itself failed.
@@ -81,14 +83,14 @@ pub enum Unavailable {
 
 /// Records both forms into `dir`, which is created. Takes about two seconds.
 ///
-/// Uses a network namespace of its own where this process may make one: as root, or after
+/// Uses a private network namespace if this process may create one: as root, or after
 /// [`enter_user_namespace`](crate::enter_user_namespace) at the start of `main`.
 ///
 /// # Errors
 /// No capture is possible here, or it cannot be written.
 pub fn record(dir: &Path) -> Result<Demo, Unavailable> {
     let dir = Folder::make(dir).map_err(|source| Unavailable::File { file: dir.to_owned(), source })?;
-    // On a thread of its own, which takes the namespace with it when it ends.
+    // On a separate thread, whose namespace ends with it.
     let thread = std::thread::Builder::new().name("demo".to_owned()).spawn(move || {
         let place = enter_own_namespace();
         let split = conversation(&dir, "split", &format!("write {HEAD_BYTES}\nwrite {BODY_BYTES}"))?;
@@ -101,7 +103,7 @@ pub fn record(dir: &Path) -> Result<Demo, Unavailable> {
     }
 }
 
-/// Without the right to one, the machine's own loopback interface has to do.
+/// Without the right to create one, the machine's own loopback interface is used.
 fn enter_own_namespace() -> Place {
     let lo_up = || {
         sys::unshare(UnshareFlags::NEWNET)?;
@@ -172,14 +174,15 @@ mod tests {
         };
         let (split, fixed) = (demo.split.truth.elapsed(), demo.fixed.truth.elapsed());
         assert_eq!((split.len(), fixed.len()), (EXCHANGES as usize, EXCHANGES as usize));
-        // The first exchange meets quick acknowledgements; then a delayed one of 40 ms plus the timer's rounding holds
-        // each of them (tcp_send_delayed_ack). A busy machine may miss some.
+        // The first exchange meets quick acknowledgements; after that, each is held by a delayed
+        // ACK of 40 ms plus the timer's rounding (tcp_send_delayed_ack). A busy machine may miss
+        // some.
         let stalls = split.iter().filter(|elapsed| (39.0..60.0).contains(&elapsed.as_millis_f64())).count();
         assert!(stalls >= 35, "{split:?}");
         let quick = fixed.iter().filter(|elapsed| elapsed.as_millis_f64() < 10.0).count();
         assert!(quick >= 38, "{fixed:?}");
         for recording in [&demo.split, &demo.fixed] {
-            // SYN, SYN-ACK, ACK; a request and a reply at least for each exchange; FIN both ways.
+            // SYN, SYN-ACK, ACK; at least a request and a reply for each exchange; FIN both ways.
             assert!(recording.stats.packets >= 3 + 2 * u64::from(EXCHANGES) + 3, "{:?}", recording.stats);
             assert_eq!((recording.stats.dropped, recording.stats.unread), (0, 0));
             let read: Truth = serde_json::from_slice(&std::fs::read(&recording.truth_file).unwrap()).unwrap();

@@ -10,7 +10,7 @@ pub enum Error {
     Step {
         /// What was attempted, as a phrase: "open /dev/net/tun".
         attempt: String,
-        /// What the system answered.
+        /// The system's error.
         source: io::Error,
     },
     /// The machine does not allow it.
@@ -24,18 +24,18 @@ pub enum Error {
     /// No packets can be captured.
     #[error(transparent)]
     Capture(#[from] tcpwhy_host::capture::Error),
-    /// The path or a host setting makes no sense.
+    /// The path or a host setting is invalid.
     #[error("{0}")]
     Spec(String),
 }
 
 impl Error {
-    /// Wraps what the system answered to an attempt.
+    /// Wraps the system's error for an attempt.
     pub(crate) fn step<E: Into<io::Error>>(attempt: impl Into<String>) -> impl FnOnce(E) -> Self {
         move |source| Self::Step { attempt: attempt.into(), source: source.into() }
     }
 
-    /// The same, where a refusal has a known remedy.
+    /// The same if a refusal has a known remedy.
     pub(crate) fn permitted<E: Into<io::Error>>(
         attempt: impl Into<String>,
         remedy: &'static str,

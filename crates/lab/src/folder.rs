@@ -1,5 +1,6 @@
-//! How are recordings left in a folder that somebody named, so that nobody else decides what is overwritten? Files are made anew,
-//! never written through what stands under their name; a document that says that all is there appears whole or not at all.
+//! How are recordings left in a directory that the user named, without anyone else deciding what is
+//! overwritten? Files are created anew, never written through whatever has their name; the document
+//! that marks a recording as complete appears whole or not at all.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags, open, openat, renameat, unlinkat};
 
-/// A folder for recordings, which is open: its files are reached by it, not by its path.
+/// An open directory for recordings: its files are reached by descriptor, not by path.
 #[derive(Debug)]
 pub struct Folder {
     fd: File,
@@ -16,10 +17,11 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes it where it is not there.
+    /// Creates it if necessary.
     ///
     /// # Errors
-    /// It cannot be made; or it, or a folder or link on the way to it, was put by another user where everybody may put things.
+    /// It cannot be created; or it, or a directory or link on the way to it, was put there by
+    /// another user in a place that everyone can write to.
     pub fn make(path: &Path) -> io::Result<Self> {
         refuse_planted(path)?;
         std::fs::create_dir_all(path)?;
@@ -27,12 +29,12 @@ impl Folder {
         if !fd.metadata()?.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
-        // What was made meanwhile.
+        // Check again what was created meanwhile.
         refuse_planted(path)?;
         Ok(Self { fd, path: path.to_owned() })
     }
 
-    /// Opens one that is there, to read what is in it. Only the path itself may lead over links.
+    /// Opens an existing one to read its content. Only the path itself may contain links.
     ///
     /// # Errors
     /// Those of the system.
@@ -40,7 +42,8 @@ impl Folder {
         Ok(Self { fd: File::open(path)?, path: path.to_owned() })
     }
 
-    /// The content of a file in a folder of it, where neither is a link or a device, and where it has no more than so many bytes.
+    /// The content of a file in one of its subdirectories, if neither is a link or a device, and if
+    /// the file has at most `most` bytes.
     ///
     /// # Errors
     /// Those of the system.
@@ -50,12 +53,13 @@ impl Folder {
         content(&regular(openat(&folder, name, flags, Mode::empty())?.into())?, most)
     }
 
-    /// Where a file of it is.
+    /// The path of one of its files.
     pub fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Makes a file. What had its name is removed; where that was a link, what it led to stays as it is.
+    /// Creates a file. An existing file of that name is removed first; if it was a link, its target
+    /// is left alone.
     ///
     /// # Errors
     /// Those of the system.
@@ -65,7 +69,7 @@ impl Folder {
         Ok(openat(&self.fd, name, flags, Mode::from_raw_mode(0o666))?.into())
     }
 
-    /// Removes a file, where it is there.
+    /// Removes a file, if it exists.
     ///
     /// # Errors
     /// Those of the system.
@@ -76,7 +80,8 @@ impl Folder {
         }
     }
 
-    /// Writes a file that is there only when all of it is: a full disk leaves none, and not a part.
+    /// Writes a file that appears only when it is complete: with a full disk there is none, rather
+    /// than a part.
     ///
     /// # Errors
     /// Those of the system.
@@ -85,7 +90,7 @@ impl Folder {
         let write = || {
             let mut file = self.create(&part)?;
             file.write_all(content)?;
-            // Some file systems say only now that there is no room.
+            // Some file systems only report now that there is no room.
             file.sync_all()?;
             Ok(renameat(&self.fd, &part, &self.fd, name)?)
         };
@@ -95,10 +100,11 @@ impl Folder {
     }
 }
 
-/// What stands under a name may be a pipe: nobody waits for its writer.
+/// A name may belong to a pipe: do not wait for its writer.
 const READING: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// Opens a file of somebody else to read it. What is no file, as a pipe without a writer or a device, is an error at once.
+/// Opens another user's file for reading. Anything but a regular file, such as a pipe without a
+/// writer or a device, is an error at once.
 ///
 /// # Errors
 /// Those of the system.
@@ -106,7 +112,7 @@ pub fn open_file(path: &Path) -> io::Result<File> {
     regular(open(path, READING, Mode::empty())?.into())
 }
 
-/// What is in a file of somebody else, where that is no more than so many bytes.
+/// The content of another user's file, if it has at most `most` bytes.
 ///
 /// # Errors
 /// As [`open_file`].
@@ -124,7 +130,8 @@ fn content(file: &File, most: u64) -> io::Result<Vec<u8>> {
     if content.len() as u64 > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(content) }
 }
 
-/// In a folder where everybody may make things, as /tmp is, those of other users are no part of a path. Root's are.
+/// In a directory that everyone can write to, such as /tmp, entries of other users must not be part
+/// of a path. Root's may.
 fn refuse_planted(path: &Path) -> io::Result<()> {
     let path = std::path::absolute(path)?;
     let us = rustix::process::geteuid().as_raw();
@@ -187,7 +194,7 @@ mod tests {
         {
             folder.read_below(below, name, 1_000).unwrap_err();
         }
-        // However long it says that it is, no more is read.
+        // Whatever length it claims, no more is read.
         File::options().write(true).open(path.join("one/file")).unwrap().set_len(1 << 40).unwrap();
         assert_eq!(folder.read_below("one", "file", 6).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         assert_eq!(read_file(&path.join("one/file"), 6).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
@@ -199,7 +206,7 @@ mod tests {
         let private = Private::make("tcpwhy-test-whole-").unwrap();
         let folder = Folder::make(private.path()).unwrap();
         folder.write_whole("truth", b"the first").unwrap();
-        // A directory in the way stands for a full disk: the second step of three fails.
+        // A directory in the way simulates a full disk: the second of three steps fails.
         fs::create_dir(private.path().join("truth.part")).unwrap();
         folder.write_whole("truth", b"the second").unwrap_err();
         assert_eq!(fs::read_to_string(private.path().join("truth")).unwrap(), "the first");
@@ -230,7 +237,7 @@ mod tests {
             assert!(error.to_string().contains("belongs to another user"), "{path}: {error}");
         }
         assert!(!private.path().join("deeper").exists());
-        // Of somebody else, where not everybody may put things: as for `sudo` in the home of a user.
+        // Another user's, but where not everyone can write: like `sudo` in a user's home.
         let home = shared.join("home");
         std::os::unix::fs::lchown(&home, Some(0), None).unwrap();
         fs::create_dir(home.join("theirs")).unwrap();

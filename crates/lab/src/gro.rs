@@ -1,12 +1,13 @@
-//! What does a receiving card make of packets that come faster than its host takes them? One super-segment, as GRO does
-//! (`tcp_gro_receive`, net/ipv4/tcp_offload.c): a link that has fallen behind then catches up instead of falling further behind.
+//! How does a receiving network card treat packets that come faster than its host takes them? It
+//! merges them into a super-segment, as GRO does (`tcp_gro_receive`, net/ipv4/tcp_offload.c): so a
+//! late link catches up instead of falling further behind.
 
 use tcpwhy_twin::path::{Offload, Packet};
 use tcpwhy_wire::Flags;
 
 use crate::gso::{fix_ip, fix_tcp};
 
-/// Packets of one connection, each the continuation of the one before it, that the host is handed at once.
+/// Consecutive packets of one connection that are handed to the host at once.
 #[derive(Debug, Default)]
 pub(crate) struct Burst {
     packets: Vec<Packet>,
@@ -14,10 +15,10 @@ pub(crate) struct Burst {
 }
 
 impl Burst {
-    /// Whether a card would put this packet behind those that it has.
+    /// Whether a card would append this packet to the others.
     pub(crate) fn goes_on_with(&self, packet: &Packet) -> bool {
         let (Some(first), Some(last)) = (self.packets.first(), self.packets.last()) else { return true };
-        // All but the last are as long as the first.
+        // All but the last have the same length as the first.
         let payload = first.payload_len() as usize * self.packets.len();
         let fits = |data_at| data_at + payload + packet.payload_len() as usize <= LEN_MAX;
         continuation(first, last, packet).is_some_and(fits)
@@ -27,7 +28,7 @@ impl Burst {
         self.packets.push(packet);
     }
 
-    /// What the host is handed. `None` where there is nothing.
+    /// The packet handed to the host. `None` if there is nothing.
     pub(crate) fn as_one(&mut self) -> Option<(&[u8], Offload)> {
         let [first, .., last] = self.packets.as_slice() else {
             return self.packets.first().map(|only| (only.bytes.as_slice(), only.offload));
@@ -57,28 +58,30 @@ impl Burst {
     }
 }
 
-/// Where the payload of `next` begins, if a card would put it behind `last` in the super-segment that `first` began.
+/// Where the payload of `next` begins, if a card would append it to `last` in the super-segment
+/// that `first` began.
 fn continuation(first: &Packet, last: &Packet, next: &Packet) -> Option<usize> {
     let data_at = data_at(first).filter(|at| data_at(next) == Some(*at))?;
     let (last_tcp, next_tcp) = (last.tcp.as_ref()?, next.tcp.as_ref()?);
-    // A shorter one or PSH ends it, and only they may differ.
+    // A shorter packet or PSH ends the super-segment, and only these may differ.
     let open = last.bytes.len() == first.bytes.len() && last_tcp.flags.0 == Flags::ACK;
     let plain = next_tcp.flags.0 & !Flags::PSH == Flags::ACK && next.bytes.len() <= first.bytes.len();
     let follows = last_tcp.seq + last_tcp.payload_len == next_tcp.seq && next_tcp.payload_len > 0;
     (open && plain && follows && same_headers(&first.bytes, &next.bytes, data_at)).then_some(data_at)
 }
 
-/// Whether all is the same but for lengths, identification, sequence number, flags and checksums.
+/// Whether all is equal except for lengths, identification, sequence number, flags and checksums.
 fn same_headers(first: &[u8], next: &[u8], data_at: usize) -> bool {
     let tcp_at = if first[0] >> 4 == 4 { usize::from(first[0] & 0x0f) * 4 } else { 40 };
     let ip = if first[0] >> 4 == 4 { [0..2, 6..10, 12..tcp_at] } else { [0..4, 6..tcp_at, 0..0] };
-    // Ports; acknowledgement and header length; window; the urgent pointer and the options.
+    // Ports; ACK number and header length; window; urgent pointer and options.
     let tcp =
         [0..4, 8..FLAGS_AT, 14..16, 18..data_at - tcp_at].map(|part| tcp_at + part.start..tcp_at + part.end);
     ip.into_iter().chain(tcp).all(|part| first[part.clone()] == next[part])
 }
 
-/// Where the payload of a TCP packet begins that is single and has its checksum still to be computed.
+/// Where the payload of a TCP packet begins, if it is a single packet whose checksum is still to be
+/// computed.
 fn data_at(packet: &Packet) -> Option<usize> {
     let Offload { flags, csum_start, csum_offset, .. } = packet.offload;
     let undone = flags & NEEDS_CSUM != 0 && csum_offset == CHECKSUM_AT && !packet.offload.is_super_segment();
@@ -87,7 +90,7 @@ fn data_at(packet: &Packet) -> Option<usize> {
     (at >= usize::from(csum_start) + 20).then_some(at)
 }
 
-/// What one length field of IP counts.
+/// The maximum of IP's length field.
 const LEN_MAX: usize = 65_535;
 /// Virtio 1.2, 5.1.6.
 const NEEDS_CSUM: u8 = 1;
@@ -103,7 +106,7 @@ mod tests {
     use crate::gso::{offload_of_single, split, tests::super_segment};
     use tcpwhy_wire::Instant;
 
-    /// The packets of a super-segment whose first flags are ACK alone.
+    /// The packets of a super-segment whose first flags are only ACK.
     fn singles(v6: bool, payload: u16) -> (Vec<u8>, Offload, Vec<Packet>) {
         let (mut whole, offload) = super_segment(v6, payload);
         whole[usize::from(offload.csum_start) + FLAGS_AT] = Flags::ACK | Flags::PSH;

@@ -1,10 +1,11 @@
-//! What would a network card with TSO make of this super-segment? The packets that it stands for, so that a path can
-//! queue, lose and delay each of them while the sending host (and a capture on it) sees what it handed over.
+//! How would a network card with TSO split this super-segment? Into the packets that it stands for,
+//! so that a path can queue, lose and delay each of them while the sending host (and a capture on
+//! it) sees the whole.
 
 use tcpwhy_twin::path::Offload;
 
-/// The single packets of a super-segment, in order, each with its headers. Their TCP checksums are left to the receiver,
-/// as they came. `None` where the packet is not what its offload header says.
+/// The single packets of a super-segment, in order, each with its headers. Their TCP checksums are
+/// left to the receiver, as they came. `None` if the packet does not match its offload header.
 pub(crate) fn split(packet: &[u8], offload: Offload) -> Option<impl Iterator<Item = Vec<u8>> + '_> {
     let tcp_at = usize::from(offload.csum_start);
     let data_at = tcp_at + usize::from(packet.get(tcp_at + 12)? >> 4) * 4;
@@ -26,12 +27,13 @@ pub(crate) fn split(packet: &[u8], offload: Offload) -> Option<impl Iterator<Ite
     }))
 }
 
-/// What a single packet leaves undone when its super-segment left `offload` undone.
+/// The offload of a single packet of a super-segment with `offload`.
 pub(crate) const fn offload_of_single(offload: Offload) -> Offload {
     Offload { gso_type: 0, header_len: 0, gso_size: 0, ..offload }
 }
 
-/// Length, and for IPv4 the identification, which counts up (`inet_gso_segment`), and the header's checksum.
+/// Fixes the length and, for IPv4, the identification, which counts up (`inet_gso_segment`), and
+/// the header checksum.
 pub(crate) fn fix_ip(packet: &mut [u8], n: u16) {
     if packet[0] >> 4 == 4 {
         let len = (packet.len() as u16).to_be_bytes();
@@ -48,7 +50,8 @@ pub(crate) fn fix_ip(packet: &mut [u8], n: u16) {
     }
 }
 
-/// Sequence number, flags, and the checksum as far as it is the sender's part: that of the pseudo header.
+/// Fixes the sequence number, the flags, and the sender's part of the checksum: that of the pseudo
+/// header.
 pub(crate) fn fix_tcp(packet: &mut [u8], tcp_at: usize, offset: u32, is_first: bool, is_last: bool) {
     let addresses = if packet[0] >> 4 == 4 { 12..20 } else { 8..40 };
     let len = (packet.len() - tcp_at) as u32;
@@ -121,7 +124,7 @@ pub(crate) mod tests {
             if !v6 {
                 let ids: Vec<_> = parts.iter().map(|part| u16::from_be_bytes([part[4], part[5]])).collect();
                 assert_eq!(ids, [0xffff, 0, 1]);
-                // A header with its checksum sums to all ones (RFC 1071).
+                // A header including its checksum sums to all ones (RFC 1071).
                 assert!(parts.iter().all(|part| fold(sum(&part[..20])) == 0xffff));
             }
         }

@@ -1,5 +1,6 @@
-//! What is a host? A network namespace with an interface towards the path, a PID namespace that takes every program of
-//! the host down with it, and a thread that lives in both and starts programs there.
+//! What is a host? A network namespace with an interface towards the path, a PID namespace that
+//! ends every program of the host with it, and a thread that lives in both and starts programs
+//! there.
 
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -20,14 +21,15 @@ use crate::netlink::Netlink;
 use crate::tun::{Leave, Tun};
 use crate::{Error, names, sys};
 
-/// Settings of a host that differ from the kernel's own.
+/// Settings of a host that differ from the kernel's defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSpec {
     /// Settings below `net.`, as `sysctl` names them: `("net.ipv4.tcp_slow_start_after_idle", "0")`.
     pub sysctl: Vec<(String, String)>,
-    /// Congestion control of connections over the path, as a property of the route: unlike the sysctl it takes any that
-    /// the kernel has, without a right on the machine as a whole. It takes precedence over what a socket sets *before*
-    /// it connects. `None` leaves the machine's default.
+    /// Congestion control of connections over the path, as an attribute of the route: unlike the
+    /// sysctl, it accepts any that the kernel has, without rights on the whole machine. It takes
+    /// precedence over what a socket sets *before* it connects. `None` leaves the machine's
+    /// default.
     pub congestion: Option<String>,
     /// Initial congestion window in segments.
     pub initcwnd: Option<u32>,
@@ -39,8 +41,8 @@ pub struct HostSpec {
     pub rto_min_ms: Option<u32>,
     /// MTU of the interface in bytes.
     pub mtu: u32,
-    /// The interface takes super-segments, as a network card with TSO does; captures on the host then show them. They
-    /// pass the path whole where its elements allow it (no elements, or delays), otherwise the link splits them first.
+    /// The interface takes super-segments, like a network card with TSO; captures on the host then show them. They
+    /// pass the path whole if its elements allow it (none, or only delays), otherwise the link splits them first.
     pub tso: bool,
     /// Names that programs on the host can resolve, besides those of the machine.
     pub names: Vec<(String, IpAddr)>,
@@ -86,7 +88,7 @@ pub(crate) const INTERFACE: &str = "path0";
 type Job = Box<dyn FnOnce() + Send>;
 
 impl Host {
-    /// Builds the host up to its interface.
+    /// Builds the host including its interface.
     pub(crate) fn build(
         name: &'static str,
         spec: &HostSpec,
@@ -122,7 +124,7 @@ impl Host {
         Ok((host, tun))
     }
 
-    /// Runs on the host's thread, which stays in the namespaces that it makes here.
+    /// Runs on the host's thread, which stays in the namespaces that it creates here.
     fn set_up(spec: &HostSpec, own: Addresses, peer: Addresses) -> Result<(Keeper, OwnedFd, Tun), Error> {
         let remedy =
             "Run it as root, or call it where user namespaces are allowed (sysctl user.max_user_namespaces)";
@@ -134,13 +136,13 @@ impl Host {
         // Mounts made for this host must not reach the machine's.
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         rustix::mount::mount_change("/", private).map_err(Error::step("make the host's mounts private"))?;
-        // /sys shows the interfaces of the namespace it was mounted in. Some containers refuse; programs that look there
-        // then see the machine's.
+        // /sys shows the interfaces of the namespace in which it was mounted. Some containers
+        // refuse this; programs that look there then see the machine's.
         let _ = rustix::mount::mount("sysfs", "/sys", "sysfs", MountFlags::RDONLY, None);
 
         names::add(&spec.names).map_err(Error::step("give the host its names"))?;
 
-        // IPv6 must not speak of its own accord: no link-local address, no solicitation.
+        // IPv6 must not send anything on its own: no link-local address, no solicitation.
         let quiet = [
             ("net.ipv6.conf.all.addr_gen_mode", "1"),
             ("net.ipv6.conf.default.addr_gen_mode", "1"),
@@ -151,7 +153,7 @@ impl Host {
             ("net.ipv4.ip_unprivileged_port_start", "0"),
         ];
         for (key, value) in quiet {
-            // A kernel without IPv6 has no such file, and nothing to keep quiet.
+            // A kernel without IPv6 has no such file, and sends nothing anyway.
             let _ = std::fs::write(sysctl_file(key)?, value);
         }
         for (key, value) in &spec.sysctl {
@@ -223,7 +225,8 @@ impl Host {
         INTERFACE
     }
 
-    /// Starts a program on the host. It ends with the host at the latest, and so does whatever it starts.
+    /// Starts a program on the host. It ends with the host at the latest, and so do its child
+    /// processes.
     ///
     /// # Errors
     /// The program cannot be started.
@@ -231,11 +234,11 @@ impl Host {
         self.on_thread(move || command.spawn())?
     }
 
-    /// Runs `work` on a new thread inside the host's network namespace: its sockets belong to the host, and threads that
-    /// it starts do too. (Files and processes stay the machine's.)
+    /// Runs `work` on a new thread inside the host's network namespace: its sockets belong to the
+    /// host, and so do the threads that it starts. (Files and processes stay the machine's.)
     ///
     /// # Errors
-    /// The system gives no thread or does not let it into the namespace.
+    /// The system gives no thread, or does not let it into the namespace.
     pub fn enter<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -247,7 +250,8 @@ impl Host {
             let failed = result.is_err();
             // The receiver waits below.
             let _ = report.send(result);
-            // The caller has the error, and there is no value to end with: it sleeps for as long as the program runs.
+            // The caller has the error, and there is no value to return: sleep as long as the
+            // program runs.
             if failed {
                 loop {
                     thread::park();
@@ -259,17 +263,18 @@ impl Host {
         Ok(thread)
     }
 
-    /// A file below /proc as the host's network has it: `net/tcp`, `net/snmp`, `net/netstat`, `net/dev`.
+    /// A file below /proc from the host's network namespace: `net/tcp`, `net/snmp`, `net/netstat`,
+    /// `net/dev`.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn proc_file(&self, file: &str) -> io::Result<String> {
-        // /proc/net is the view of the process's first thread; thread-self is this one's.
+        // /proc/net is the view of the process's first thread; thread-self is this thread's.
         let path = format!("/proc/thread-self/{file}");
         self.enter(move || std::fs::read_to_string(path))?.join().map_err(|_| thread_ended())?
     }
 
-    /// Whether something on the host listens on this TCP port.
+    /// Whether a program on the host listens on this TCP port.
     ///
     /// # Errors
     /// The table of sockets cannot be read.
@@ -277,7 +282,7 @@ impl Host {
         Ok(self.listening()?.contains(&port))
     }
 
-    /// The TCP ports that something on the host listens on.
+    /// The TCP ports on which programs of the host listen.
     ///
     /// # Errors
     /// The table of sockets cannot be read.
@@ -291,8 +296,8 @@ impl Host {
         Ok(ports)
     }
 
-    /// Packets that the kernel could not hand to the path because the link read too slowly. Anything but zero says that
-    /// the machine was overloaded and the run is not what its path says.
+    /// Packets that the kernel could not hand to the path because the link read too slowly. If not
+    /// zero, the machine was overloaded and the run does not match its path.
     ///
     /// # Errors
     /// The interface's counters cannot be read.
@@ -300,7 +305,7 @@ impl Host {
         let table = self.proc_file("net/dev")?;
         let line =
             table.lines().find_map(|line| line.trim_start().strip_prefix(INTERFACE)?.strip_prefix(':'));
-        // Eight columns of receiving, then bytes, packets, errors and drops of sending.
+        // Eight columns for receiving, then bytes, packets, errors and drops for sending.
         let dropped = line.and_then(|line| line.split_whitespace().nth(11)?.parse().ok());
         dropped.ok_or_else(|| io::Error::other(format!("no counters of {INTERFACE} in net/dev")))
     }
@@ -318,7 +323,7 @@ impl Drop for Host {
         self.keeper.end();
         drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {
-            // A job that panicked was reported to whoever gave it.
+            // A job that panicked was reported to its caller.
             let _ = thread.join();
         }
     }
@@ -342,8 +347,8 @@ impl Keeper {
         Ok(Self { process: Mutex::new(process), lifeline: Mutex::new(Some(held)) })
     }
 
-    /// Ends every process of the host and waits a moment for them. A program that nobody has waited for yet keeps the
-    /// keeper from being reaped; then it is reaped when this process ends.
+    /// Ends every process of the host and waits a moment for them. A program that has not been
+    /// waited for keeps the keeper from being reaped; then it is reaped when this process ends.
     fn end(&self) {
         drop(self.lifeline.lock().unwrap_or_else(PoisonError::into_inner).take());
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
@@ -377,5 +382,6 @@ fn thread_ended() -> io::Error {
     io::Error::other("the host has ended")
 }
 
-/// What the interface holds before the link reads it. The kernel drops beyond it; the link must never be the bottleneck.
+/// Packets held by the interface before the link reads them. The kernel drops more; the link must
+/// never be the bottleneck.
 const QUEUE_PACKETS: u32 = 100_000;

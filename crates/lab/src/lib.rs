@@ -1,9 +1,9 @@
 //! How does this machine's own kernel behave on a given path?
 //!
-//! Two hosts (network namespaces) and a path between them (a TUN device in each, and a thread that carries packets from
-//! one to the other through the elements of [`tcpwhy_twin::path`]). Whatever runs on the hosts is real: the kernel's
-//! TCP, sockets, programs. Everything is held by processes and open files, nothing by name, so that nothing is left
-//! behind however the laboratory ends.
+//! Two hosts (network namespaces) and a path between them (a TUN device in each, and a thread that
+//! carries packets from one to the other through the elements of [`tcpwhy_twin::path`]). Everything
+//! on the hosts is real: the kernel's TCP, sockets, programs. Everything is held by processes and
+//! open files, nothing by name, so nothing is left over however the laboratory ends.
 #![cfg(target_os = "linux")]
 
 mod awake;

@@ -1,6 +1,7 @@
-//! How do packets get from one host to the other in real time? One thread carries both directions: it reads from one
-//! interface, asks the elements of the path, and writes to the other interface when they say so: never early, and as
-//! little late as the machine allows. It sleeps until shortly before a packet is due, then spins.
+//! How do packets get from one host to the other in real time? One thread carries both directions:
+//! it reads from one interface, asks the elements of the path, and writes to the other interface
+//! when they say so: never early, and as little late as the machine allows. It sleeps until shortly
+//! before a packet is due, then spins.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,16 +18,18 @@ use crate::gro::Burst;
 use crate::tun::{MAX_PACKET, Tun};
 use crate::{Clock, Error, gso, sys};
 
-/// How hard the link tries, and how much it remembers.
+/// The link's effort, and the size of its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkOptions {
-    /// The last part of a wait is spun, not slept: what a wake-up may take.
+    /// The last part of a wait is spun, not slept: as long as a wake-up may take.
     pub spin: Duration,
-    /// How long to go on looking for packets without sleeping after the last one. Under load the link then never sleeps.
+    /// How long to keep looking for packets without sleeping after the last one. Under load the
+    /// link then never sleeps.
     pub linger: Duration,
-    /// Run before every ordinary program of the machine (`SCHED_FIFO`), where the system allows it. More punctual beside
-    /// other work; but a link that keeps a processor busy is then stopped for 50 ms in each second, so that others run
-    /// (`sched_rt_runtime_us`, the fair server). A link that a thread with precedence starts does so in any case, and before it.
+    /// Run before every ordinary program of the machine (`SCHED_FIFO`), if the system allows it.
+    /// More punctual next to other work; but a link that keeps a processor busy is then stopped for
+    /// 50 ms of each second, so that others can run (`sched_rt_runtime_us`, the fair server). A
+    /// link started by a thread with precedence does so in any case, and before that thread.
     pub realtime: bool,
     /// Keep a record of every packet, up to this many.
     pub records: usize,
@@ -43,7 +46,7 @@ impl Default for LinkOptions {
     }
 }
 
-/// Which way a packet goes.
+/// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// From the client to the server.
@@ -65,11 +68,12 @@ impl Direction {
 /// What the path did to one packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRecord {
-    /// Which way it went.
+    /// Its direction.
     pub direction: Direction,
-    /// What the elements say: `entered` is when the link read it, `left` when it was due at the other host.
+    /// The elements' record: `entered` is when the link read it, `left` when it was due at the
+    /// other host.
     pub path: Record,
-    /// When it was handed to the other host's kernel; `None` where it was dropped.
+    /// When it was handed to the other host's kernel; `None` if it was dropped.
     pub delivered: Option<Instant>,
 }
 
@@ -80,7 +84,7 @@ pub struct PathLog {
     pub records: Vec<PathRecord>,
     /// Packets beyond the limit, which have no record.
     pub omitted: u64,
-    /// Packets that a host's kernel refused to take.
+    /// Packets that a host's kernel refused.
     pub refused: u64,
 }
 
@@ -93,8 +97,8 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Starts carrying packets between the client's and the server's interface; where the elements need `single`
-    /// packets, super-segments are split before them.
+    /// Starts carrying packets between the client's and the server's interface; if the elements
+    /// need `single` packets, super-segments are split first.
     pub(crate) fn start(
         tuns: [Tun; 2],
         pipes: [Pipe; 2],
@@ -104,8 +108,8 @@ impl Link {
     ) -> Result<Self, Error> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC).map_err(Error::step("create an event descriptor"))?;
         let stop = Arc::new((AtomicBool::new(false), wake));
-        // Reserved, not used: a list that has to move takes milliseconds, in which nothing is carried. Where the system has no
-        // room to promise, it moves.
+        // Reserved in advance: a list that has to move takes milliseconds, in which nothing is
+        // carried. If the system cannot reserve the memory, it moves.
         let mut records = Vec::new();
         let _ = records.try_reserve(options.records);
         let log = Arc::new(Mutex::new(PathLog { records, ..PathLog::default() }));
@@ -129,7 +133,7 @@ impl Link {
         Ok(Self { log, stop, thread: Some(thread) })
     }
 
-    /// What the path did so far.
+    /// The log so far.
     pub(crate) fn log(&self) -> PathLog {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -173,7 +177,7 @@ struct Carrier {
     log: Arc<Mutex<PathLog>>,
     stop: Arc<(AtomicBool, OwnedFd)>,
     scratch: Vec<u8>,
-    /// What is due at the same moment; empty between calls of `pump`.
+    /// Packets due at the same moment; empty between calls of `pump`.
     burst: Burst,
     /// Buffers of packets that are gone.
     spare: VecDeque<Vec<u8>>,
@@ -181,7 +185,8 @@ struct Carrier {
 
 impl Carrier {
     fn run(&mut self) {
-        // Where the system refuses these, waits end later; the benchmark of the link shows by how much.
+        // If the system refuses these, waits end later; the benchmark of the link shows by how
+        // much.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let realtime = self.options.realtime || sys::is_realtime();
         if !realtime || sys::set_realtime().is_err() {
@@ -193,7 +198,7 @@ impl Carrier {
             for lane in 0..2 {
                 match self.read(lane) {
                     Ok(some) => carried |= some,
-                    // The interface is down: its host has ended, and the link with it.
+                    // The interface is down: its host has ended, and so does the link.
                     Err(_) => return,
                 }
                 let now = self.clock.now();
@@ -240,8 +245,9 @@ impl Carrier {
         Packet::from_ip(bytes, offload, now)
     }
 
-    /// Gives a packet to the pipe, delivers what comes out, and notes when to ask again. Of what is due by now, because the
-    /// link was late, as much is handed over at once as a receiving card would.
+    /// Gives a packet to the pipe, delivers what comes out, and notes when to ask again. Of the
+    /// packets that are due by now because the link was late, as many are handed over at once as a
+    /// receiving card would merge.
     fn pump(&mut self, lane: usize, mut packet: Option<Packet>, now: Instant) {
         let due = loop {
             match self.lanes[lane].pipe.process(packet.take(), now) {
@@ -260,7 +266,7 @@ impl Carrier {
         self.deliver(lane);
     }
 
-    /// Hands the burst over.
+    /// Hands over the burst.
     fn deliver(&mut self, lane: usize) {
         let mut burst = std::mem::take(&mut self.burst);
         if let Some((bytes, offload)) = burst.as_one() {
@@ -306,7 +312,7 @@ impl Carrier {
             PollFd::from_borrowed_fd(self.tuns[1].as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.stop.1.as_fd(), PollFlags::IN),
         ];
-        // However it ends, the loop looks at everything again.
+        // Whatever the result, the loop checks everything again.
         let _ = poll(&mut ready, timeout.as_ref());
     }
 }

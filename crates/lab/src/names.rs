@@ -1,5 +1,6 @@
-//! How do programs on a host find the other by name? A private `/etc/hosts` over the machine's, in the host's own mount
-//! namespace: nobody else sees it, and it ends with the host.
+//! How do programs on a host find the other one by name? With a private `/etc/hosts` mounted over
+//! the machine's, in the host's own mount namespace: it is visible nowhere else, and ends with the
+//! host.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -11,20 +12,20 @@ use crate::private::Private;
 
 const HOSTS: &str = "/etc/hosts";
 
-/// Adds names to what the calling thread's mount namespace sees as `/etc/hosts`.
+/// Adds names to the `/etc/hosts` of the calling thread's mount namespace.
 pub(crate) fn add(names: &[(String, IpAddr)]) -> io::Result<()> {
     if names.is_empty() {
         return Ok(());
     }
-    // A machine without the file cannot be given names this way; addresses still work.
+    // Without that file, names cannot be added this way; addresses still work.
     let mut text = String::new();
     for (name, address) in names {
-        // A String takes any text.
+        // Writing to a String never fails.
         let _ = writeln!(text, "{address}\t{name}");
     }
     text.push_str(&std::fs::read_to_string(HOSTS)?);
 
-    // The mount keeps the content; the name is not needed any more, whatever comes of it.
+    // The mount keeps the content; the name is not needed any more.
     let private = Private::make("tcpwhy-hosts-")?;
     let mut file = File::options().write(true).create_new(true).open(private.path().join("hosts"))?;
     file.write_all(text.as_bytes())?;

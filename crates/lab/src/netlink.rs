@@ -29,8 +29,8 @@ impl Netlink {
         Ok(Self { socket })
     }
 
-    /// Brings an interface up; MTU and queue length are set before. Multicast is switched off, so that IPv6 sends
-    /// nothing of its own accord.
+    /// Brings an interface up, after setting MTU and queue length. Multicast is switched off, so
+    /// that IPv6 sends nothing on its own.
     pub(crate) fn link_up(&self, name: &str, mtu: Option<u32>, queue_packets: Option<u32>) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.header.flags = LinkFlags::Up;
@@ -41,14 +41,14 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// Adds an address; its prefix is the whole address, so that the peer needs a route of its own.
+    /// Adds an address; its prefix is the whole address, so the peer needs a route of its own.
     pub(crate) fn add_address(&self, index: u32, address: IpAddr) -> io::Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = family(address);
         message.header.prefix_len = whole(address);
         message.header.index = index;
         message.header.scope = AddressScope::Universe;
-        // The address is the only one of its network: no need to ask others whether they have it.
+        // The address is the only one of its network: duplicate detection is not needed.
         message.header.flags = AddressHeaderFlags::Nodad;
         message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
         self.ask(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_REPLACE)

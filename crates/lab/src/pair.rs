@@ -9,7 +9,7 @@ use crate::host::{Addresses, Host, HostSpec};
 use crate::link::{Link, LinkOptions, PathLog};
 use crate::{Clock, Error};
 
-/// What a laboratory is made of.
+/// The parts of a laboratory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairOptions {
     /// The elements between the hosts.
@@ -46,7 +46,8 @@ impl Pair {
     /// Builds both hosts and starts the path.
     ///
     /// # Errors
-    /// The machine does not allow it, or a setting is impossible; the error says which, and what would help.
+    /// The machine does not allow it, or a setting is impossible; the error says which, and what
+    /// would help.
     pub fn build(options: &PairOptions) -> Result<Self, Error> {
         let pipes = options.path.build().map_err(|error| Error::Spec(error.to_string()))?;
         let single = options.path.needs_single_packets();
@@ -69,7 +70,7 @@ impl Pair {
         &self.server
     }
 
-    /// What the path did to every packet so far.
+    /// The log of the path so far.
     pub fn log(&self) -> PathLog {
         self.link.log()
     }

@@ -1,8 +1,10 @@
-//! Where can a laboratory that runs as root put files, so that nobody else can have prepared the place? In a directory that it
-//! made itself, under a name that nobody can predict, and that it reaches by its descriptor only.
+//! Where can a laboratory that runs as root put files without another user having prepared the
+//! place? In a directory that it created itself, with an unpredictable name, and that it reaches by
+//! its descriptor only.
 //!
-//! While it is in use it is locked. Locks belong to the kernel, not to a name space: what a run left behind is told from what
-//! one still uses, also where another container shares the directory for temporary files.
+//! It is locked while in use. Locks belong to the kernel, not to a namespace: so directories left
+//! over by earlier runs can be told from those in use, even if another container shares the
+//! temporary directory.
 
 use std::ffi::CStr;
 use std::io;
@@ -13,25 +15,25 @@ use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, fstat, mkdir
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// A directory of mode 0700 among the temporary files. Dropping it removes it with all that is in it.
+/// A directory of mode 0700 among the temporary files. Dropping it removes it and its content.
 #[derive(Debug)]
 pub struct Private {
-    /// Where it lies.
+    /// The directory that contains it.
     place: OwnedFd,
     name: String,
     folder: OwnedFd,
     path: PathBuf,
 }
 
-/// Somebody who knows the names beforehand could make us try for ever.
+/// An attacker who knew the names could keep us trying forever.
 const TRIES: u32 = 16;
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 impl Private {
-    /// Makes one, whose name begins with `prefix`.
+    /// Creates one, whose name begins with `prefix`.
     ///
     /// # Errors
-    /// There is no directory for temporary files, or nothing can be made there.
+    /// There is no directory for temporary files, or nothing can be created there.
     pub fn make(prefix: &str) -> io::Result<Self> {
         for _ in 0..TRIES {
             let place = place()?;
@@ -41,7 +43,7 @@ impl Private {
                 Err(Errno::EXIST) => continue,
                 Err(error) => return Err(error.into()),
             }
-            // Until it is locked, it looks like something that was left behind.
+            // Until it is locked, it looks like a leftover.
             match openat(&place, &name, FOLDER, Mode::empty()) {
                 Ok(folder) if is_ours(&folder)? && lock(&folder) && is_there(&folder)? => {
                     let path = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
@@ -54,20 +56,22 @@ impl Private {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
-    /// A path for this process, which leads to the directory by its descriptor, wherever its name leads meanwhile.
+    /// A path for this process, which leads to the directory by its descriptor, wherever its name
+    /// leads meanwhile.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes it with all that is in it.
+    /// Removes it and its content.
     pub fn remove(&self) {
         clear(self.folder.as_fd());
-        // Whoever removed it before us did the work.
+        // If another process removed it first, the result is the same.
         let _ = unlinkat(&self.place, &self.name, AtFlags::REMOVEDIR);
     }
 
-    /// Removes what runs left behind under this prefix: directories of this user that nobody else could write into, and that no
-    /// living process holds. Nothing else is touched, whatever its name.
+    /// Removes leftovers of earlier runs with this prefix: directories of this user that no other
+    /// user could write into, and that no living process holds. Nothing else is touched, whatever
+    /// its name.
     pub fn sweep(prefix: &str) {
         let Ok(place) = place() else { return };
         each(place.as_fd(), |name| {
@@ -94,7 +98,7 @@ impl Drop for Private {
     }
 }
 
-/// Where temporary files go.
+/// The directory for temporary files.
 fn place() -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(open(std::env::temp_dir(), flags, Mode::empty())?)
@@ -102,7 +106,7 @@ fn place() -> io::Result<OwnedFd> {
 
 fn random() -> io::Result<[u8; 16]> {
     let mut bytes = [0; 16];
-    // So few come at once (getrandom(2)).
+    // A request this small is served at once (getrandom(2)).
     let given = getrandom(&mut bytes, GetRandomFlags::empty())?;
     if given == bytes.len() { Ok(bytes) } else { Err(io::ErrorKind::Interrupted.into()) }
 }
@@ -111,7 +115,7 @@ const fn is_hex(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 
-/// Whether it belongs to this user, and to nobody else in any way.
+/// Whether it belongs to this user, and others have no rights to it.
 fn is_ours(folder: &OwnedFd) -> io::Result<bool> {
     let stat = fstat(folder)?;
     Ok(stat.st_uid == rustix::process::geteuid().as_raw() && stat.st_mode & 0o777 == 0o700)
@@ -125,7 +129,7 @@ fn lock(folder: &OwnedFd) -> bool {
     flock(folder, FlockOperation::NonBlockingLockExclusive).is_ok()
 }
 
-/// Removes what is in a directory. Links are removed, not followed.
+/// Removes the content of a directory. Links are removed, not followed.
 fn clear(folder: BorrowedFd<'_>) {
     each(folder, |name| {
         if unlinkat(folder, name, AtFlags::empty()).is_ok() {
@@ -138,7 +142,7 @@ fn clear(folder: BorrowedFd<'_>) {
     });
 }
 
-/// What stands in a directory.
+/// Visits the entries of a directory.
 fn each(folder: BorrowedFd<'_>, mut visit: impl FnMut(&CStr)) {
     let Ok(entries) = Dir::read_from(folder) else { return };
     for entry in entries.flatten() {

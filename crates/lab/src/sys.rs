@@ -1,4 +1,4 @@
-//! The system calls that no safe wrapper offers: all unsafe code of the laboratory is in this file.
+//! Which system calls have no safe wrapper? All unsafe code of the laboratory is in this file.
 #![expect(unsafe_code, reason = "clone and the TUN ioctls have no safe form; each use says why it is sound")]
 
 use std::io;
@@ -10,8 +10,9 @@ use rustix::thread::UnshareFlags;
 
 use crate::Error;
 
-/// Without root: makes this process root of a user namespace of its own, so that it may create network namespaces.
-/// Does nothing for root. Call it first thing in `main`: the kernel refuses it to a process with several threads.
+/// Without root: makes this process root of its own user namespace, so that it may create network
+/// namespaces. Does nothing for root. Call it first in `main`: the kernel refuses it to a process
+/// with several threads.
 ///
 /// # Errors
 /// The machine does not allow user namespaces; the error says what would.
@@ -37,39 +38,42 @@ pub fn enter_user_namespace() -> Result<(), Error> {
     Ok(())
 }
 
-/// Moves the calling thread (for the PID namespace: its children to come) into namespaces of its own.
+/// Moves the calling thread (for the PID namespace: its future children) into its own namespaces.
 pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     assert!(!flags.contains(UnshareFlags::FILES), "Rust's descriptors belong to the whole process");
     // SAFETY: only UnshareFlags::FILES can break the ownership of descriptors.
     Ok(unsafe { rustix::thread::unshare_unsafe(flags) }?)
 }
 
-/// The process that keeps a PID namespace alive: its first one, so that the kernel kills all others with it.
+/// The process that keeps a PID namespace alive: its first one, so that the kernel kills all others
+/// with it.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     pid: i32,
-    /// What it runs on, as long as it may.
+    /// Its stack, as long as it may run.
     stack: Option<Box<[u128]>>,
 }
 
-/// What the keeper calls needs a few hundred bytes.
+/// The keeper's calls need a few hundred bytes.
 const KEEPER_STACK: usize = 16 << 10;
 
 impl Keeper {
-    /// Starts it. The calling thread must have unshared its PID namespace. It ends when the other end of `lifeline` is closed,
-    /// which the kernel does when this process ends, however it ends. It mounts the namespace's own /proc where it may, and
-    /// writes a byte to `ready` when it is set up: the calling thread waits for that. It has descriptors of its own.
+    /// Starts it. The calling thread must have unshared its PID namespace. The keeper ends when the
+    /// other end of `lifeline` is closed, which the kernel does when this process ends, in whatever
+    /// way. It mounts the namespace's own /proc if it may, and writes a byte to `ready` when it is
+    /// set up: the calling thread waits for that. It has its own descriptors.
     ///
-    /// It shares this process's memory. Of a copy, as fork makes it, every page that a thread here writes to would be copied,
-    /// and the other processors stopped to take notice (do_wp_page, mm/memory.c; flush_tlb_mm_range, arch/x86/mm/tlb.c). On a
-    /// virtual machine that waits for one that its host has stopped, and the link with it: for milliseconds.
+    /// It shares this process's memory. With a copy, as made by fork, every page that a thread here
+    /// writes to would be copied, and the other processors stopped to take notice (do_wp_page,
+    /// mm/memory.c; flush_tlb_mm_range, arch/x86/mm/tlb.c). A virtual machine then waits for a
+    /// processor that its host has stopped, and the link waits with it: for milliseconds.
     pub(crate) fn start(lifeline: &OwnedFd, ready: &OwnedFd) -> io::Result<Self> {
         let mut stack = vec![0_u128; KEEPER_STACK / size_of::<u128>()].into_boxed_slice();
-        // The last word of the stack is its argument; below it everything is aligned as it must be.
+        // The last word of the stack is its argument; everything below it is properly aligned.
         let [below @ .., argument] = &mut *stack else { return Err(io::ErrorKind::OutOfMemory.into()) };
         *argument = (lifeline.as_raw_fd() as u128) << 32 | ready.as_raw_fd() as u128;
-        // SAFETY: the stack grows down from where `below` ends and lives until the keeper has ended, see `Drop`. `keep` makes
-        // system calls only, and never returns.
+        // SAFETY: the stack grows down from the end of `below` and lives until the keeper has
+        // ended, see `Drop`. `keep` only makes system calls, and never returns.
         let pid = unsafe {
             let top = below.as_mut_ptr_range().end.cast();
             libc::clone(keep, top, libc::CLONE_VM | libc::SIGCHLD, (&raw mut *argument).cast())
@@ -90,21 +94,22 @@ impl Keeper {
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        // One that has not been seen to end may still run.
+        // A keeper that was not seen to end may still run.
         mem::forget(self.stack.take());
     }
 }
 
-/// The keeper. Its errno, and all else that belongs to a thread, is that of the one that started it and waits for the byte to
-/// `ready`: behind that it may use none of it, as the C library's `read` would.
+/// The keeper. It shares errno, and all other thread-local data, with the thread that started it
+/// and waits for the byte to `ready`: after that byte it may use none of it, as the C library's
+/// `read` would.
 extern "C" fn keep(descriptors: *mut libc::c_void) -> i32 {
-    // SAFETY: system calls on plain numbers and static strings only. Their failures leave nothing to be done here:
-    // without /proc programs see the outer one, and everything else cannot fail with these arguments. The argument is on the
-    // keeper's own stack.
+    // SAFETY: system calls on plain numbers and static strings only. Nothing can be done here about
+    // failures: without /proc programs see the outer one, and the other calls cannot fail with
+    // these arguments. The argument is on the keeper's own stack.
     unsafe {
         let packed = *descriptors.cast::<u128>();
         let (lifeline, ready) = ((packed >> 32) as i32, packed as u32 as i32);
-        // Signals of the terminal are meant for the laboratory, whose end ends this process.
+        // The terminal's signals are for the laboratory, whose end ends this process.
         let mut all: libc::sigset_t = mem::zeroed();
         libc::sigfillset(&raw mut all);
         libc::sigprocmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
@@ -112,28 +117,30 @@ extern "C" fn keep(descriptors: *mut libc::c_void) -> i32 {
         libc::signal(libc::SIGCHLD, libc::SIG_IGN);
         libc::prctl(libc::PR_SET_NAME, c"tcpwhy-keeper".as_ptr());
         libc::mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), 0, std::ptr::null());
-        // Every other descriptor of the laboratory was inherited too, the write end of the lifeline among them.
+        // Every other descriptor of the laboratory was inherited too, including the write end of
+        // the lifeline.
         libc::dup2(lifeline, 0);
         libc::dup2(ready, 1);
         libc::syscall(libc::SYS_close_range, 2, u32::MAX, 0);
         let _ = rustix::io::write(BorrowedFd::borrow_raw(1), b"r");
         rustix::io::close(1);
-        // With every signal blocked nothing interrupts it.
+        // With every signal blocked, nothing interrupts it.
         let _ = rustix::io::read(BorrowedFd::borrow_raw(0), &mut [0_u8]);
         libc::syscall(libc::SYS_exit_group, 0);
     }
     0
 }
 
-/// Whether the calling thread runs before every ordinary one: it was started by one with precedence.
+/// Whether the calling thread runs before every ordinary one, because a thread with precedence
+/// started it.
 pub(crate) fn is_realtime() -> bool {
     // SAFETY: 0 is the calling thread.
     let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
     matches!(policy, libc::SCHED_RR | libc::SCHED_FIFO)
 }
 
-/// Lets the calling thread run before every ordinary one, and before those that have precedence: a program of a host that
-/// writes without a pause would otherwise hold up what it wrote.
+/// Lets the calling thread run before every ordinary one, and before those with precedence:
+/// otherwise a program of a host that writes without pause would delay its own data.
 pub(crate) fn set_realtime() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: PRECEDENCE + 1 };
     // A child of this thread must not inherit the policy.
@@ -145,12 +152,13 @@ pub(crate) fn set_realtime() -> io::Result<()> {
     }
 }
 
-/// Lets the calling thread run soon after it wakes: somewhat more than its share of the processor, where the system allows
-/// it, and, from Linux 6.12 on, a short slice, for which the scheduler (EEVDF, `PREEMPT_SHORT`) takes the processor away
-/// from a thread with an ordinary one. Not more: at nice -20 the programs of the hosts got too little beside a busy
-/// link to fill a path of 1 Gb/s (docs/link.md).
+/// Lets the calling thread run soon after it wakes: with somewhat more than its share of the
+/// processor, if the system allows it, and, from Linux 6.12 on, a short slice, for which the
+/// scheduler (EEVDF, `PREEMPT_SHORT`) preempts a thread with an ordinary one. Not more: at nice -20
+/// the programs of the hosts got too little next to a busy link to fill a path of 1 Gb/s
+/// (docs/link.md).
 pub(crate) fn set_eager() -> io::Result<()> {
-    // Without CAP_SYS_NICE the slice is what may be had.
+    // Without CAP_SYS_NICE only the slice can be set.
     set_slice(-5).or_else(|_| set_slice(0))
 }
 
@@ -184,12 +192,12 @@ fn set_slice(nice: i32) -> io::Result<()> {
     }
 }
 
-/// Creates a TUN interface in the calling thread's network namespace and binds `file` (an open /dev/net/tun) to it.
-/// It goes away with the last copy of `file`.
+/// Creates a TUN interface in the calling thread's network namespace and binds `file` (an open
+/// /dev/net/tun) to it. It goes away with the last duplicate of `file`.
 pub(crate) fn tun_create(file: &impl AsFd, name: &str) -> io::Result<()> {
     // SAFETY: all zeroes is a valid ifreq.
     let mut request: libc::ifreq = unsafe { mem::zeroed() };
-    // The last byte stays zero: the kernel wants the name terminated.
+    // The last byte stays zero: the kernel expects the name to be terminated.
     for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
         *to = from as libc::c_char;
     }
@@ -209,14 +217,15 @@ pub(crate) fn tun_set_offload(file: &impl AsFd, features: u32) -> io::Result<()>
 /// # Safety
 /// `argument` must be what `request` expects: a value, or the address of a live object of its type.
 unsafe fn ioctl(fd: BorrowedFd<'_>, request: libc::Ioctl, argument: libc::c_ulong) -> io::Result<()> {
-    // SAFETY: the descriptor is open; the caller answers for the argument.
+    // SAFETY: the descriptor is open; the caller is responsible for the argument.
     match unsafe { libc::ioctl(fd.as_raw_fd(), request, argument) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }
 }
 
-/// The most that a socket sends in a second, in bytes: its kernel spaces what it sends (SO_MAX_PACING_RATE, socket(7)).
+/// A socket's maximum sending rate in bytes per second: its kernel paces it (SO_MAX_PACING_RATE,
+/// socket(7)).
 pub(crate) fn set_max_pacing_rate(socket: BorrowedFd<'_>, rate: u64) -> io::Result<()> {
     // SAFETY: the descriptor is open; the value is a live u64 of the size that is given.
     let set = unsafe {
@@ -234,8 +243,8 @@ pub(crate) fn set_max_pacing_rate(socket: BorrowedFd<'_>, rate: u64) -> io::Resu
 /// The lowest real-time priority.
 const PRECEDENCE: i32 = 1;
 
-/// Gives the calling thread, and those it starts, precedence over everything that is not real-time. Says whether it was
-/// allowed.
+/// Gives the calling thread, and those it starts, precedence over everything that is not real-time.
+/// Returns whether it was allowed.
 pub fn take_precedence() -> bool {
     // SAFETY: all zeroes is a valid sched_param.
     let mut parameters: libc::sched_param = unsafe { mem::zeroed() };

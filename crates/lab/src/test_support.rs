@@ -1,6 +1,7 @@
-//! What tests of the laboratory share.
+//! What do the laboratory's tests share?
 
-/// Says that a test did not run, and why. In CI, where everything it needs is there, that is a failure.
+/// Reports that a test did not run, and why. In CI, where everything it needs is installed, that is
+/// a failure.
 #[expect(clippy::disallowed_methods, reason = "CI is where a test may not be skipped")]
 pub(crate) fn skip(test: &str, reason: &dyn std::fmt::Display) {
     assert!(std::env::var("CI").is_err(), "{test} was skipped in CI: {reason}");

@@ -1,5 +1,5 @@
-//! What really happened? The applications' own clocks and the kernel's own counters, in one document per run:
-//! `truth.json`, described in docs/truth.md. Bills are judged against it.
+//! What really happened? The applications' own clocks and the kernel's own counters, in one
+//! document per run: `truth.json`, described in docs/truth.md. Bills are compared with it.
 
 use serde::{Deserialize, Serialize};
 use tcpwhy_wire::Duration;
@@ -14,27 +14,27 @@ pub const SCHEMA: &str = "tcpwhy.truth/1";
 pub struct Truth {
     /// [`SCHEMA`].
     pub schema: String,
-    /// The kernel that was there: system, release, machine.
+    /// The kernel: system, release, machine.
     pub kernel: String,
-    /// What was run, where it has a name.
+    /// The scenario's name, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
-    /// Everything that defines the run, as it was given: TOML of the scenario with its overrides.
+    /// Everything that defines the run, as given: TOML of the scenario with its overrides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
-    /// Why a script ended early, where one did.
+    /// Why a script ended early, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// In the order in which the client opened them.
     pub connections: Vec<TrueConnection>,
-    /// What the kernels counted, as changes over the run.
+    /// The kernels' counters, as changes over the run.
     pub counters: PerSide<Counters>,
-    /// What the path did to each packet, where there was a path.
+    /// The path's log of each packet, if there was a path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<TruePath>,
 }
 
-/// One thing of each side.
+/// One value per side.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PerSide<T> {
     /// The side that connected.
@@ -56,7 +56,8 @@ pub struct TrueConnection {
     pub exchanges: Vec<TrueExchange>,
     /// Every call of both applications.
     pub events: PerSide<Vec<Event>>,
-    /// The kernels' view: when the connection was there, before each exchange, and before it was closed.
+    /// The kernels' view: when the connection was established, before each exchange, and before it
+    /// was closed.
     pub samples: PerSide<Vec<Sample>>,
 }
 
@@ -75,12 +76,12 @@ pub struct Setup {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// By how much other programs on the machine made the path late meanwhile, where that was looked at.
+    /// How late other programs on the machine made the path meanwhile, if that was measured.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub path_late_ns: i64,
 }
 
-/// What an exchange is, in the words of the report.
+/// The kind of an exchange, as in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -97,7 +98,7 @@ pub struct TrueExchange {
     pub n: u64,
     /// With or without a reply.
     pub kind: Kind,
-    /// Who spoke: `client`, or `server` in a one-way message of the server.
+    /// The initiator: `client`, or `server` for a one-way message of the server.
     pub initiator: String,
     /// The first write call begins, ns since the epoch.
     pub start_ns: i64,
@@ -105,7 +106,7 @@ pub struct TrueExchange {
     pub end_ns: i64,
     /// From start to end.
     pub elapsed_ns: i64,
-    /// From the end of what came before (exchange or setup) to the start.
+    /// From the end of the previous exchange or setup to the start.
     pub client_idle_ns: i64,
     /// Bytes written by the client.
     pub request_bytes: u64,
@@ -113,7 +114,7 @@ pub struct TrueExchange {
     pub reply_bytes: u64,
     /// Write calls of the request.
     pub request_writes: u64,
-    /// Write calls of the reply, as far as the server's account has them.
+    /// Write calls of the reply, as far as the server's log has them.
     pub reply_writes: u64,
     /// The server's read that returned the last byte of the request ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,10 +128,10 @@ pub struct TrueExchange {
     /// The client's read that returned the first byte of the reply ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_first_ns: Option<i64>,
-    /// Where the applications spent time of their own.
+    /// Where the applications spent their own time.
     pub think: Think,
-    /// By how much other programs on the machine made the path late meanwhile, where that was looked at: the worst packet
-    /// of each direction, together. A capture at the server cannot see it.
+    /// How late other programs on the machine made the path meanwhile, if that was measured: the
+    /// sum of the worst packet of each direction. A capture at the server cannot see it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub path_late_ns: i64,
 }
@@ -143,7 +144,8 @@ const fn is_zero(n: &i64) -> bool {
 /// Time that applications spent in the middle of an exchange, ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Think {
-    /// The server, between having read the request and writing the reply. Zero where it answered before the end.
+    /// The server, between reading the request and writing the reply. Zero if it answered before
+    /// the end.
     pub server_answering_ns: i64,
     /// The client, between two writes of the request.
     pub client_writing_ns: i64,
@@ -155,30 +157,32 @@ pub struct Think {
     pub server_reading_ns: i64,
 }
 
-/// What the path did to each packet.
+/// The path's log of each packet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TruePath {
     /// The elements from the client to the server, and back, as text.
     pub forward: Vec<String>,
     /// See `forward`.
     pub backward: Vec<String>,
-    /// Of the path's random streams.
+    /// Seed of the path's random streams.
     pub seed: u64,
-    /// Whether the machine gave the laboratory precedence over other programs. Without it a busy machine adds delays.
+    /// Whether the machine gave the laboratory precedence over other programs. Without it, a busy
+    /// machine adds delays.
     #[serde(default)]
     pub real_time: bool,
-    /// Packets that have no row because there were too many.
+    /// Packets without a row because there were too many.
     pub omitted: u64,
-    /// Packets that a host could not hand over or would not take: with any, the machine was too slow for the path.
+    /// Packets that a host could not hand over or refused: if there are any, the machine was too
+    /// slow for the path.
     pub overruns: u64,
-    /// What the columns of `packets` are.
+    /// The columns of `packets`.
     pub columns: Vec<String>,
     /// One row per packet, in the order in which they left the path.
     pub packets: Vec<Vec<serde_json::Value>>,
 }
 
 impl Truth {
-    /// Nothing but the kernel's name: to be filled with what a program said of itself.
+    /// Only the kernel's name: to be filled with what a program measured itself.
     pub fn empty() -> Self {
         let system = rustix::system::uname();
         let kernel = [system.sysname(), system.release(), system.version(), system.machine()]
@@ -217,7 +221,7 @@ impl Truth {
         self.connections.iter().flat_map(|connection| &connection.exchanges)
     }
 
-    /// What the client's clock said, exchange by exchange.
+    /// The client's measurements, exchange by exchange.
     pub fn elapsed(&self) -> Vec<Duration> {
         self.exchanges().map(|exchange| Duration::from_nanos(exchange.elapsed_ns)).collect()
     }
@@ -225,7 +229,7 @@ impl Truth {
 
 impl TrueConnection {
     fn of(client: &ConnectionLog, servers: &AgentLog) -> Self {
-        // The newest that fits: a port can be used twice.
+        // The newest match: a port can be reused.
         let server =
             servers.connections.iter().rev().find(|s| (s.local, s.peer) == (client.peer, client.local));
         let setup = client.events.iter().find(|event| event.op == Op::Connect).map_or_else(
@@ -254,15 +258,15 @@ impl TrueConnection {
     }
 }
 
-/// A run of the client's calls: writes, then reads.
+/// A turn of the client's calls: writes, then reads.
 #[derive(Default)]
 struct Turns<'a> {
     writes: Vec<&'a Event>,
     reads: Vec<&'a Event>,
 }
 
-/// Cuts a conversation into exchanges: the client's calls say where one ends, byte offsets say which of the server's calls
-/// belong to it.
+/// Cuts a conversation into exchanges: the client's calls show where each ends, byte offsets show
+/// which of the server's calls belong to it.
 fn exchanges(client: &[Event], server: &[Event], mut idle_since_ns: i64) -> Vec<TrueExchange> {
     let mut turns: Vec<Turns<'_>> = Vec::new();
     for event in client.iter().filter(|event| event.bytes.is_some_and(|bytes| bytes > 0)) {
@@ -321,7 +325,7 @@ fn exchanges(client: &[Event], server: &[Event], mut idle_since_ns: i64) -> Vec<
     exchanges
 }
 
-/// A stretch of one direction's bytes.
+/// A range of one direction's bytes.
 #[derive(Clone, Copy)]
 struct Span {
     start: u64,
@@ -365,7 +369,7 @@ fn thinking_between(events: &[Event], calls: &[&Event]) -> i64 {
 mod tests {
     use super::*;
 
-    /// An account in the form `op start end offset bytes`, times in ms.
+    /// A log in the form `op start end offset bytes`, times in ms.
     fn account(text: &str) -> Vec<Event> {
         let line = |line: &str| {
             let words: Vec<&str> = line.split_whitespace().collect();

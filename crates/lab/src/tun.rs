@@ -1,5 +1,6 @@
-//! How do packets leave a host's kernel and come back into one? Through a TUN interface, with the virtio header that lets
-//! checksums and segmentation be left undone between two hosts of one machine.
+//! How do packets leave one host's kernel and enter another's? Through a TUN interface, with the
+//! virtio header that allows checksums and segmentation to be left undone between two hosts on one
+//! machine.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -16,10 +17,10 @@ pub(crate) struct Tun {
     fd: OwnedFd,
 }
 
-/// Which work the sending kernel leaves to the link.
+/// The work that the sending kernel leaves to the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leave {
-    /// Checksums only: every packet comes as it would be on a wire.
+    /// Checksums only: every packet comes as it would on a wire.
     Checksums,
     /// Checksums and segmentation: one read may bring a super-segment of up to 64 KiB.
     Segmentation,
@@ -42,7 +43,7 @@ impl Tun {
         Ok(Self { fd })
     }
 
-    /// Reads a packet into `buffer` (of at least [`MAX_PACKET`] bytes), where one is waiting.
+    /// Reads a packet into `buffer` (of at least [`MAX_PACKET`] bytes), if one is waiting.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> Result<Option<(usize, Offload)>, Errno> {
         let mut header = [0; HEADER];
         let mut parts = [IoSliceMut::new(&mut header), IoSliceMut::new(buffer)];

@@ -1,4 +1,5 @@
-//! No file is opened any more, no port bound or connected to, no process outside signalled.
+//! What does Landlock forbid? Opening files, binding or connecting ports, and signalling other
+//! processes.
 
 use std::path::Path;
 
@@ -7,8 +8,8 @@ use landlock::{
     Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 
-/// Everything that Landlock knows is handled, and no rule gives any of it back but reading of files below `readable`. Older
-/// kernels know less: of what they do not know, seccomp takes the same away.
+/// Everything that Landlock supports is handled, and no rule allows anything but reading files
+/// below `readable`. Older kernels support less: seccomp forbids what they lack.
 pub(crate) fn restrict(readable: Option<&Path>) -> Result<(), String> {
     let readable = readable.map(PathFd::new).transpose().map_err(|error: PathFdError| error.to_string())?;
     let restricted = Ruleset::default()

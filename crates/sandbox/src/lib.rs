@@ -1,8 +1,9 @@
-//! What may a program still do that has opened its inputs and is about to parse bytes of a stranger?
+//! What may a program still do that has opened its inputs and is about to parse a stranger's bytes?
 //!
-//! Read and write what is open, get memory, start threads, ask for the time. Nothing else: no file is opened, made or
-//! removed, no socket made, no program started, no other process touched. Landlock says so about files, sockets and
-//! signals (Linux 5.13 and later), seccomp about system calls; each stands where the other is missing.
+//! It may read and write what is open, allocate memory, start threads, and ask for the time.
+//! Nothing else: no file is opened, created or removed, no socket created, no program started, no
+//! other process touched. Landlock enforces this for files, sockets and signals (Linux 5.13 and
+//! later), seccomp for system calls; each covers for the other if that is missing.
 use std::fmt;
 use std::path::Path;
 
@@ -18,10 +19,10 @@ pub use resources::{
     allow_many_files, close_others, give_gaps_back, give_memory_back, limit_memory, memory_there,
 };
 
-/// Of how many parts a whole sandbox is: Landlock and seccomp.
+/// Number of parts of a complete sandbox: Landlock and seccomp.
 pub const PARTS: usize = 2;
 
-/// A part of the sandbox that could not be had.
+/// A part of the sandbox that is not available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shortfall {
     /// The part.
@@ -36,19 +37,22 @@ impl fmt::Display for Shortfall {
     }
 }
 
-/// Restricts the calling thread and those that it starts later, for good. Call it before the first thread starts, and
-/// after everything is open. Returns what could not be had, after doing what could; elsewhere than on Linux that is all of it.
+/// Restricts the calling thread and those that it starts later, permanently. Call it before the
+/// first thread starts, and after everything is open. Applies whatever is available and returns the
+/// rest; on systems other than Linux that is all of it.
 pub fn restrict() -> Vec<Shortfall> {
     parts(None, Extra::Nothing)
 }
 
-/// The same, but connections to sockets that already listen may be taken and answered. No other socket is made.
+/// The same, but connections to sockets that already listen may be accepted and answered. No other
+/// socket is created.
 pub fn restrict_to_serving() -> Vec<Shortfall> {
     parts(None, Extra::Serving)
 }
 
-/// The same, but files below `folder` may still be opened for reading, and no others: for more files than can be open. Links that
-/// lead out of it lead nowhere. Without Landlock, all files can be read.
+/// The same, but files below `folder` may still be opened for reading, and no others: for more
+/// files than can be open. Links that lead outside cannot be followed. Without Landlock, all files
+/// can be read.
 pub fn restrict_to_reading(folder: &Path) -> Vec<Shortfall> {
     parts(Some(folder), Extra::Opening)
 }
@@ -64,7 +68,7 @@ enum Extra {
 fn parts(readable: Option<&Path>, extra: Extra) -> Vec<Shortfall> {
     #[cfg(target_os = "linux")]
     {
-        // Landlock first: the filter of system calls does not let it in any more.
+        // Landlock first: the system call filter does not allow it afterwards.
         let parts = [
             landlocked::restrict(readable).map_err(|why| Shortfall { what: "Landlock", why }),
             system_calls::restrict(extra).map_err(|why| Shortfall { what: "seccomp", why }),

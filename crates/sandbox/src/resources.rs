@@ -1,20 +1,22 @@
-//! How much may a reader take of the machine? So many files, so much memory; and nothing that whoever started it left open.
+//! How much of the machine may a reader use? Limited files and memory, and no inherited
+//! descriptors.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Lets this process have as many files open as the system's administrator allows: where it starts, the limit is often lower, for
-/// the sake of programs that use select(2).
+/// Raises this process's limit of open files to the one of the administrator: the initial limit is
+/// often lower, for the sake of programs that use select(2).
 pub fn allow_many_files() {
     let limit = getrlimit(Resource::Nofile);
-    // Where that is refused, the limit stays.
+    // If that is refused, the limit stays.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// Large pieces of memory go back to the system as soon as they are free, whichever thread frees them; otherwise each keeps its own,
-/// and what has moved from thread to thread is there several times.
+/// Large pieces of memory return to the system as soon as they are freed, by whatever thread;
+/// otherwise each thread keeps its own, and memory that has moved between threads exists several
+/// times.
 #[cfg(target_env = "gnu")]
 #[expect(unsafe_code, reason = "nothing safe speaks to the C library's allocator")]
 pub fn give_memory_back() {
@@ -22,11 +24,12 @@ pub fn give_memory_back() {
     let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
 }
 
-/// Another C library's allocator decides by itself.
+/// Other C libraries' allocators decide themselves.
 #[cfg(not(target_env = "gnu"))]
 pub fn give_memory_back() {}
 
-/// What lies free between small pieces goes back to the system now: what is needed next may be of another size, or another thread's.
+/// Free gaps between small pieces return to the system now: the next allocations may have other
+/// sizes, or be another thread's.
 #[cfg(target_env = "gnu")]
 #[expect(unsafe_code, reason = "nothing safe speaks to the C library's allocator")]
 pub fn give_gaps_back() {
@@ -34,16 +37,16 @@ pub fn give_gaps_back() {
     let _ = unsafe { libc::malloc_trim(0) };
 }
 
-/// Another C library's allocator decides by itself.
+/// Other C libraries' allocators decide themselves.
 #[cfg(not(target_env = "gnu"))]
 pub fn give_gaps_back() {}
 
-/// Less than a chunk of connections takes (`crates/core/src/epoch/slab.rs`).
+/// Less than the size of a chunk of connections (`crates/core/src/epoch/slab.rs`).
 #[cfg(target_env = "gnu")]
 const LARGE: libc::c_int = 256 << 10;
 
-/// Takes from this process, for good, what lies beyond so many bytes of addresses. It is the last line: whatever else
-/// bounds memory has failed before, and the program ends instead of the machine.
+/// Permanently limits this process's address space to this many bytes. It is the last line of
+/// defence: if every other memory limit has failed, the program ends instead of the machine.
 ///
 /// # Errors
 /// The system refuses it.
@@ -63,7 +66,8 @@ pub fn memory_there() -> u64 {
 /// Closes every descriptor but the standard ones and `keep`.
 ///
 /// # Safety
-/// No other descriptor belongs to anything in this process, and no other thread opens one meanwhile.
+/// No other descriptor belongs to anything in this process, and no other thread opens one
+/// meanwhile.
 #[expect(
     unsafe_code,
     reason = "descriptors of whoever started us have no owner here; nothing safe closes them"
@@ -75,7 +79,8 @@ pub unsafe fn close_others(keep: &[BorrowedFd<'_>]) {
     for fd in kept.into_iter().filter(|fd| *fd >= 3).chain([u32::MAX]) {
         if first < fd {
             let last = if fd == u32::MAX { fd } else { fd - 1 };
-            // SAFETY: numbers only; the caller answers for what is closed. Before Linux 5.9 there is no such call, and they stay.
+            // SAFETY: numbers only; the caller is responsible for what is closed. Linux before 5.9
+            // lacks the call, and they stay open.
             let _ = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
         }
         first = fd.saturating_add(1);

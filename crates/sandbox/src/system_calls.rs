@@ -1,7 +1,7 @@
-//! The system calls that are left.
+//! Which system calls are still allowed?
 //!
-//! What is not listed fails with EPERM, as for a user without the right: a library that asks for more than it needs goes on
-//! without.
+//! A call that is not listed fails with EPERM, as for a user without the right: a library that asks
+//! for more than it needs continues without.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// With any arguments.
 const ALLOWED: &[i64] = &[
-    // What is open.
+    // Open files.
     libc::SYS_read,
     libc::SYS_readv,
     libc::SYS_pread64,
@@ -24,7 +24,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_writev,
     libc::SYS_lseek,
     libc::SYS_close,
-    // Of what is open for writing; inputs are not.
+    // Only possible for files open for writing; inputs are not.
     libc::SYS_ftruncate,
     libc::SYS_fstat,
     libc::SYS_dup,
@@ -52,7 +52,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
     libc::SYS_sigaltstack,
-    // Time and chance.
+    // Time and random numbers.
     libc::SYS_clock_gettime,
     libc::SYS_clock_getres,
     libc::SYS_clock_nanosleep,
@@ -61,14 +61,14 @@ const ALLOWED: &[i64] = &[
     libc::SYS_getrandom,
 ];
 
-/// Is it a terminal (as older and newer C libraries ask), and how wide? The numbers are those of asm-generic/ioctls.h, which all
-/// architectures that seccompiler knows share.
+/// Is it a terminal (as older and newer C libraries ask), and how wide is it? The numbers are those
+/// of asm-generic/ioctls.h, shared by all architectures that seccompiler supports.
 const TERMINAL_QUESTIONS: [u64; 3] = [0x5401, 0x802c_542a, 0x5413];
 
-/// Of connections to a socket that listens: they are taken, read and answered, and have only so long.
+/// For connections to a listening socket: accepting, reading and shutting down.
 const SERVING: &[i64] = &[libc::SYS_accept4, libc::SYS_recvfrom, libc::SYS_shutdown];
 
-/// Also to open files for reading, or to take connections, where that is wanted.
+/// `extra` also allows opening files for reading, or accepting connections.
 pub(crate) fn restrict(extra: Extra) -> Result<(), String> {
     let filters = filters(extra).map_err(|error| error.to_string())?;
     filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter).map_err(|error| error.to_string()))
@@ -77,7 +77,8 @@ pub(crate) fn restrict(extra: Extra) -> Result<(), String> {
 fn filters(extra: Extra) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let errno = |errno: i32| SeccompAction::Errno(errno as u32);
-    // Its arguments lie in memory, where no filter sees them. With this answer the C library takes clone instead.
+    // Its arguments are in memory, where no filter sees them. With this error the C library uses
+    // clone instead.
     let without_clone3 = SeccompFilter::new(
         Rules::from([(libc::SYS_clone3, vec![])]),
         SeccompAction::Allow,
@@ -88,7 +89,7 @@ fn filters(extra: Extra) -> Result<[BpfProgram; 2], seccompiler::BackendError> {
     Ok([without_clone3.try_into()?, allowed.try_into()?])
 }
 
-/// Of how a file is opened: `O_TMPFILE` has the bit of `O_DIRECTORY` in it, which is harmless.
+/// Flags of opening for writing: `O_TMPFILE` contains the bit of `O_DIRECTORY`, which is harmless.
 const NOT_FOR_READING: i32 =
     libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC | (libc::O_TMPFILE & !libc::O_DIRECTORY);
 
@@ -103,10 +104,10 @@ fn rules(extra: Extra) -> Result<Rules, seccompiler::BackendError> {
         SeccompRule::new(vec![argument(index, Op::MaskedEq(mask as u64), wanted as u64)?])
             .map(|rule| vec![rule])
     };
-    // Threads, no processes.
+    // Threads, but no processes.
     rules.insert(libc::SYS_clone, bits(0, libc::CLONE_THREAD, libc::CLONE_THREAD)?);
     rules.insert(libc::SYS_clone3, vec![]);
-    // No memory becomes code.
+    // No memory becomes executable.
     rules.insert(libc::SYS_mmap, bits(2, libc::PROT_EXEC, 0)?);
     rules.insert(libc::SYS_mprotect, bits(2, libc::PROT_EXEC, 0)?);
     // TIOCSTI would type into the terminal.
@@ -116,7 +117,7 @@ fn rules(extra: Extra) -> Result<Rules, seccompiler::BackendError> {
     rules.insert(libc::SYS_prctl, one_of(0, &[libc::PR_SET_NAME as u64])?);
     if extra == Extra::Serving {
         rules.extend(SERVING.iter().map(|call| (*call, vec![])));
-        // To whom they are connected, and to nobody else.
+        // Only to the connected peer, and to no other address.
         rules.insert(
             libc::SYS_sendto,
             vec![SeccompRule::new(vec![SeccompCondition::new(4, Len::Qword, Op::Eq, 0)?])?],

@@ -1,32 +1,33 @@
-//! What does a network namespace count for all of its sockets together? Overflows, cookies, delayed acknowledgements.
+//! What does a network namespace count for all of its sockets? Overflows, cookies, delayed ACKs.
 
 use std::{fs, io};
 
-/// Counters of the calling thread's network namespace since it was made (/proc/net/netstat, /proc/net/snmp).
+/// Counters of the calling thread's network namespace since its creation (/proc/net/netstat,
+/// /proc/net/snmp).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Connections that found the queue of a listening socket full.
+    /// Connections dropped because a listening socket's queue was full.
     pub listen_overflows: u64,
-    /// SYNs that a listening socket dropped, for that or another reason.
+    /// SYNs that a listening socket dropped, for this or another reason.
     pub listen_drops: u64,
     /// SYN cookies sent.
     pub syn_cookies_sent: u64,
-    /// SYNs that met a full queue of half-open connections, answered by a cookie.
+    /// SYNs that met a full queue of half-open connections and were answered with a cookie.
     pub requests_answered_by_cookie: u64,
-    /// SYNs dropped for a full queue.
+    /// SYNs dropped because of a full queue.
     pub requests_dropped: u64,
-    /// Acknowledgements that were held back and sent by the timer.
+    /// ACKs that were delayed and sent by the timer.
     pub delayed_acks: u64,
     /// Segments received.
     pub segments_in: u64,
     /// Segments sent.
     pub segments_out: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub segments_retransmitted: u64,
 }
 
 impl Counters {
-    /// Reads them.
+    /// Reads the counters.
     ///
     /// # Errors
     /// There is no /proc.
@@ -36,7 +37,7 @@ impl Counters {
         Ok(Self::parse(&text))
     }
 
-    /// Names stand in one line, their values in the next.
+    /// Names are in one line, their values in the next.
     fn parse(text: &str) -> Self {
         let value = |table: &str, name: &str| {
             let mut lines = text.lines().filter_map(|line| line.strip_prefix(table));
@@ -59,7 +60,7 @@ impl Counters {
         }
     }
 
-    /// What was counted since `then`.
+    /// The increase since `then`.
     #[must_use]
     pub fn since(&self, then: &Self) -> Self {
         Self {

@@ -1,4 +1,5 @@
-//! Which TCP sockets does this network namespace have? One dump of sock_diag(7), read as it comes.
+//! Which TCP sockets does this network namespace have? One dump of sock_diag(7), parsed as it
+//! comes.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,7 +16,7 @@ use netlink_sys::{Socket as Netlink, SocketAddr as Kernel, protocols::NETLINK_SO
 use crate::seen::Seen;
 use crate::socket::{Socket, State};
 
-/// The kernel fills what it is given room for, up to this (netlink_recvmsg, af_netlink.c).
+/// The kernel fills the room it is given, up to this (netlink_recvmsg, af_netlink.c).
 const ROOM_BYTES: usize = 32 << 10;
 
 /// A set of states.
@@ -23,7 +24,7 @@ const ROOM_BYTES: usize = 32 << 10;
 pub struct States(u32);
 
 impl States {
-    /// Those that have a peer, data or both, and a socket: not TIME-WAIT, SYN-RECEIVED or closed ones.
+    /// States with a peer, data or both, and a socket: not TIME-WAIT, SYN-RECEIVED or closed.
     pub const CONNECTED: Self = Self(
         1 << State::Established as u32
             | 1 << State::SynSent as u32
@@ -33,9 +34,9 @@ impl States {
             | 1 << State::LastAck as u32
             | 1 << State::Closing as u32,
     );
-    /// Those that wait for connections.
+    /// Waiting for connections.
     pub const LISTENING: Self = Self(1 << State::Listen as u32);
-    /// Whatever the kernel has.
+    /// All states.
     pub const ALL: Self = Self(0xfff);
 
     /// One state.
@@ -52,7 +53,8 @@ impl BitOr for States {
     }
 }
 
-/// A connection to the kernel's sock_diag in the network namespace of the thread that opened it, wherever that thread goes.
+/// A connection to the kernel's sock_diag in the network namespace of the thread that opened it,
+/// wherever that thread goes later.
 pub struct Diag {
     netlink: Netlink,
     room: Vec<u8>,
@@ -77,8 +79,8 @@ impl Diag {
         Ok(Self { netlink, room: vec![0; ROOM_BYTES], sequence: 0 })
     }
 
-    /// Gives each TCP socket in one of `states`. The kernel walks its table meanwhile: what opens or closes during the walk may be
-    /// missing.
+    /// Visits each TCP socket in one of `states`. The kernel walks its table meanwhile: sockets
+    /// that open or close during the walk may be missing.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -90,7 +92,7 @@ impl Diag {
         })
     }
 
-    /// The same, before all that is said of each is worked out.
+    /// The same, before each answer is fully parsed.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -99,7 +101,7 @@ impl Diag {
         self.answers(on_seen)
     }
 
-    /// The one socket that has these ends, where there is one.
+    /// The socket with these ends, if there is one.
     ///
     /// # Errors
     /// Those of the kernel.
@@ -141,8 +143,9 @@ impl Diag {
         }
     }
 
-    /// The older of the two requests: it takes both address families in one walk of the table, where the newer one needs two
-    /// (inet_diag_dump_compat, net/ipv4/inet_diag.c). The answers are the same.
+    /// The older of the two requests: it covers both address families in one walk of the table,
+    /// where the newer one needs two (inet_diag_dump_compat, net/ipv4/inet_diag.c). The answers are
+    /// the same.
     fn ask_for_all(&mut self, states: States) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         let mut header = NetlinkHeader::default();
@@ -152,7 +155,8 @@ impl Diag {
         header.length = (header.buffer_len() + REQUEST_BYTES) as u32;
         let mut bytes = vec![0; header.length as usize];
         header.emit(&mut bytes);
-        // struct inet_diag_req: family, two lengths of prefixes, extensions, an identity of 48 bytes, states, a cursor.
+        // struct inet_diag_req: family, two prefix lengths, extensions, an identity of 48 bytes,
+        // states, a cursor.
         let request = &mut bytes[header.buffer_len()..];
         request[0] = libc::AF_INET as u8;
         request[3] = wanted().bits();

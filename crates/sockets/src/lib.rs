@@ -1,7 +1,7 @@
-//! What limits each TCP socket of a running Linux host now, and whose is it?
+//! What limits each TCP socket of a running Linux host now, and who owns it?
 //!
-//! The kernel is asked by netlink (sock_diag(7)), twice, and the differences say what happened in between. Nothing here changes a
-//! socket.
+//! The kernel is queried by netlink (sock_diag(7)) twice, and the differences show what happened in
+//! between. Nothing here changes a socket.
 //!
 //! ```no_run
 //! use std::time::Duration;

@@ -1,8 +1,8 @@
-//! What limits a socket now? One answer in words, with what it rests on.
+//! What limits a socket now? One answer in words, with its evidence.
 //!
-//! The kernel keeps three clocks of each sender (tcp_chrono_start, net/ipv4/tcp_output.c): how long it had data to send or in flight, how
-//! long of that the peer's window stopped it, and how long its own send buffer did. They say what was; the rest is told from the
-//! socket as it is at this moment.
+//! The kernel keeps three clocks for each sender (tcp_chrono_start, net/ipv4/tcp_output.c): how long it had
+//! data to send or in flight, for how much of that the peer's window stopped it, and for how much its own
+//! send buffer did. They show the past; the rest is derived from the socket's current state.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::options::Options;
 use crate::socket::{Memory, Socket, State, Timer};
 use crate::watch::Lately;
 
-/// What limits a socket. Names are those of the causes where there is one.
+/// What limits a socket. Named like a cause if there is one.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
-    /// Nothing was to be sent, and nothing lies unread.
+    /// Nothing to send, and nothing unread.
     Idle,
-    /// The path does not answer: the retransmission timer has run out this often in a row.
+    /// The path does not answer: the retransmission timer has expired this often in a row.
     Unanswered {
-        /// How often.
+        /// Number of expirations.
         timeouts: u8,
-        /// Since the last acknowledgement.
+        /// Time since the last ACK.
         silent: Duration,
     },
     /// The peer's window is closed, and is probed.
@@ -27,9 +27,9 @@ pub enum Limit {
         /// Probes in a row without an answer.
         probes: u8,
     },
-    /// The application here does not read what has come.
+    /// The application here does not read the data that have arrived.
     Reader {
-        /// Bytes that lie unread.
+        /// Unread bytes.
         unread: u32,
     },
     /// The peer's window, for this share of the time.
@@ -43,30 +43,30 @@ pub enum Limit {
     SendBuffer {
         /// 0 to 1.
         share: f64,
-        /// The most that it takes, bytes.
+        /// Its size limit, bytes.
         buffer: u32,
         /// Whether the application fixed it.
         locked: Option<bool>,
     },
-    /// A small write is held until the peer acknowledges the one before it.
+    /// A small write is held until the peer acknowledges the previous one.
     Nagle {
         /// Bytes held.
         held: u32,
-        /// That Nagle holds it is known: TCP_NODELAY is off. Otherwise it looks so.
+        /// Certainly held by Nagle: TCP_NODELAY is off. Otherwise it only looks so.
         certain: bool,
     },
     /// A partial segment is held by TCP_CORK.
     Cork {
         /// Bytes held.
         held: u32,
-        /// TCP_CORK is set. Otherwise MSG_MORE does the same, or it looks so.
+        /// TCP_CORK is set. Otherwise MSG_MORE has the same effect, or it only looks so.
         certain: bool,
     },
     /// Losses are being repaired.
     Repair {
-        /// Segments sent again in the stretch.
+        /// Segments retransmitted in the interval.
         retransmitted: u32,
-        /// Segments with data in it, those included.
+        /// Segments with data, including those.
         of: u32,
     },
     /// The congestion window is used up.
@@ -76,39 +76,39 @@ pub enum Limit {
         /// It is below the threshold, and grows each round trip.
         slow_start: bool,
     },
-    /// More is to be sent, and the windows are open: pacing, or the path.
+    /// There is more to send, and the windows are open: pacing, or the path.
     Path {
-        /// Bytes that wait.
+        /// Bytes waiting.
         waiting: u32,
     },
-    /// It waits for acknowledgements for this share of the time, and for its application otherwise.
+    /// It waits for ACKs for this share of the time, and for its application otherwise.
     RoundTrips {
         /// 0 to 1.
         share: f64,
         /// The smoothed round trip.
         round_trip: Duration,
     },
-    /// The application closed nothing although the peer did.
+    /// The application has not closed, although the peer has.
     NotClosed,
-    /// More connections wait than the application accepts.
+    /// More connections are waiting than the application accepts.
     Backlog {
-        /// Connections that wait.
+        /// Connections waiting.
         waiting: u32,
-        /// The most that may.
+        /// Maximum that may wait.
         most: u32,
     },
-    /// Waits for connections; none does for it.
+    /// Listens, with no connection waiting.
     Listens,
-    /// The connection is being made or taken down.
+    /// The connection is being set up or closed.
     Passing,
 }
 
-/// A window that stops a sender for less of the time is not what limits it.
+/// A window that stops a sender for a smaller share of the time does not limit it.
 const SHARE_MIN: f64 = 0.2;
-/// A sender is busy from so much of the time on.
+/// A sender is busy from this share of the time on.
 const BUSY_MIN: f64 = 0.02;
 
-/// What limits `socket`, given what happened `lately` and, where they are known, its options.
+/// The limit of `socket`, given what happened `lately` and, if known, its options.
 pub fn of(socket: &Socket, lately: &Lately, options: Option<&Options>) -> Limit {
     match socket.state {
         State::Listen if socket.receive_queue > 0 && socket.receive_queue >= socket.send_queue => {
@@ -133,7 +133,7 @@ pub fn of(socket: &Socket, lately: &Lately, options: Option<&Options>) -> Limit 
 
 fn transfer(socket: &Socket, lately: &Lately, options: Option<&Options>) -> Limit {
     let stopped = |part: Duration| Some(lately.share(part)).filter(|share| *share >= SHARE_MIN);
-    // What happens at this moment first, then what took most of the time.
+    // The current state first, then what took most of the time.
     None.or_else(|| unanswered(socket))
         .or_else(|| zero_window(socket))
         .or_else(|| unread(socket, lately))
@@ -180,7 +180,7 @@ fn zero_window(socket: &Socket) -> Option<Limit> {
     (probed && info.snd_wnd == Some(0)).then_some(Limit::ZeroWindow { probes: info.probes.unwrap_or(0) })
 }
 
-/// Bytes lay unread then and lie unread now, and they are so many that the window suffers, or none was read.
+/// Bytes were unread at both looks, and either there are so many that the window suffers, or none was read.
 fn unread(socket: &Socket, lately: &Lately) -> Option<Limit> {
     let before = lately.receive_queue_before?;
     let unread = socket.receive_queue;
@@ -189,7 +189,7 @@ fn unread(socket: &Socket, lately: &Lately) -> Option<Limit> {
     (before > 0 && unread > 0 && (stuck || full)).then_some(Limit::Reader { unread })
 }
 
-/// Less than a segment waits although nothing that can be seen prevents it.
+/// Less than a segment waits although nothing visible prevents sending it.
 fn held(socket: &Socket, options: Option<&Options>) -> Option<Limit> {
     let info = &socket.info;
     let (held, mss) = (info.notsent_bytes?, info.snd_mss?);
@@ -199,9 +199,9 @@ fn held(socket: &Socket, options: Option<&Options>) -> Option<Limit> {
     let corked = options.and_then(|options| options.cork);
     let nodelay = options.and_then(|options| options.nodelay);
     match info.unacked? {
-        // A corked socket holds what a later write may fill up, whatever is in flight.
+        // A corked socket holds data that a later write may fill up, whatever is in flight.
         _ if corked == Some(true) => Some(Limit::Cork { held, certain: true }),
-        // Nothing is in flight, and no window is smaller than this.
+        // Nothing is in flight, and the window is not smaller than this.
         0 if info.snd_wnd.is_none_or(|window| window >= held) => Some(Limit::Cork { held, certain: false }),
         0 => None,
         unacked if unacked < info.snd_cwnd? && nodelay != Some(true) => {
@@ -238,7 +238,7 @@ fn waiting(socket: &Socket) -> Option<Limit> {
 }
 
 impl Limit {
-    /// The cause that it is where packets are billed, for `tcpwhy explain`.
+    /// The corresponding cause of bills, for `tcpwhy explain`.
     pub const fn cause(&self) -> Option<&'static str> {
         Some(match self {
             Self::Unanswered { .. } => "rto",
@@ -274,7 +274,7 @@ impl Limit {
         }
     }
 
-    /// What an operator should look at first: higher is worse, 0 is nothing.
+    /// What an operator should look at first: higher is worse, 0 is no problem.
     pub fn weight(&self) -> u32 {
         let by_share = |base: u32, share: f64| base + (share * 1_000.0) as u32;
         match self {
@@ -294,7 +294,7 @@ impl Limit {
         }
     }
 
-    /// The answer.
+    /// The answer in words.
     pub fn words(&self) -> String {
         match self {
             Self::Idle => "nothing to send".to_owned(),
@@ -348,7 +348,7 @@ impl Limit {
     }
 }
 
-/// What the answer rests on, and what else is worth knowing: name and value.
+/// The evidence for the answer, and other useful facts: name and value.
 pub fn evidence(socket: &Socket, lately: &Lately) -> Vec<(&'static str, String)> {
     let info = &socket.info;
     let micros = |us: Option<u32>| us.map(|us| time(Duration::from_micros(us.into())));

@@ -1,4 +1,5 @@
-//! Which network namespaces are there, and how is one asked? By a thread that moves into it: everything it opens belongs there.
+//! Which network namespaces exist, and how is one examined? By a thread that moves into it:
+//! everything that it opens belongs there.
 
 use std::fs::File;
 use std::io;
@@ -19,16 +20,16 @@ const SO_NETNS_COOKIE: i32 = 71;
 #[derive(Debug)]
 pub struct Namespace {
     file: File,
-    /// Its number, as `lsns -t net` and `readlink /proc/PID/ns/net` show it.
+    /// Its number, as shown by `lsns -t net` and `readlink /proc/PID/ns/net`.
     pub inode: u64,
-    /// A process that lives in it, with its command's name; none for one that only a name holds.
+    /// A process in it, with its command's name; `None` if only a name keeps it alive.
     pub process: Option<(u32, String)>,
-    /// The name that `ip netns` gives it.
+    /// Its name in `ip netns`.
     pub name: Option<String>,
 }
 
 impl Namespace {
-    /// The calling thread's.
+    /// The calling thread's namespace.
     ///
     /// # Errors
     /// There is no /proc.
@@ -36,19 +37,19 @@ impl Namespace {
         Self::open(Path::new("/proc/thread-self/ns/net"))
     }
 
-    /// That of a process.
+    /// A process's namespace.
     ///
     /// # Errors
-    /// It is gone, or may not be looked into.
+    /// The process is gone, or may not be accessed.
     pub fn of_process(pid: u32) -> io::Result<Self> {
         let found = Self::open(&PathBuf::from(format!("/proc/{pid}/ns/net")))?;
         Ok(Self { process: Some((pid, name_of(pid))), ..found })
     }
 
-    /// One that `ip netns` gave a name.
+    /// A namespace named by `ip netns`.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// There is no such name.
     pub fn named(name: &str) -> io::Result<Self> {
         let found = Self::open(&Path::new(NAMED).join(name))?;
         Ok(Self { name: Some(name.to_owned()), ..found })
@@ -60,8 +61,8 @@ impl Namespace {
         Ok(Self { file, inode, process: None, name: None })
     }
 
-    /// All that processes live in or that have names: first the calling thread's, then by the smallest pid in them. Those of
-    /// processes that may not be looked into are missing.
+    /// All that have processes or names: first the calling thread's, then by smallest pid. Those of
+    /// processes that may not be accessed are missing.
     pub fn all() -> Vec<Self> {
         let mut all: Vec<Self> = Self::own().into_iter().collect();
         let add = |found: io::Result<Self>, all: &mut Vec<Self>| {
@@ -85,8 +86,8 @@ impl Namespace {
         all
     }
 
-    /// Tells it from all others of this boot, also from later ones of the same number; `None` where it may not be entered, or before Linux
-    /// 5.14.
+    /// Distinguishes it from all others since boot, including later ones with the same number;
+    /// `None` if it may not be entered, or before Linux 5.14.
     pub fn cookie(&self) -> Option<u64> {
         let cookie = || {
             let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
@@ -95,14 +96,14 @@ impl Namespace {
         self.enter(cookie).and_then(|cookie| cookie).ok()
     }
 
-    /// Runs `work` on a thread of its own inside the namespace.
+    /// Runs `work` on a separate thread inside the namespace.
     ///
     /// # Errors
-    /// This process may not enter it: that takes CAP_SYS_ADMIN there.
+    /// This process may not enter it: that needs CAP_SYS_ADMIN there.
     pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         std::thread::scope(|scope| {
             let inside = scope.spawn(|| {
-                // The own one is entered without any right.
+                // Entering the own one needs no rights.
                 if Self::own()?.inode != self.inode {
                     move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?;
                 }
@@ -113,5 +114,5 @@ impl Namespace {
     }
 }
 
-/// Where `ip netns` keeps its names.
+/// The directory of `ip netns` names.
 const NAMED: &str = "/run/netns";

@@ -1,5 +1,6 @@
-//! Which options does a socket of another process have set? Netlink does not tell; the socket itself does, where this process may
-//! take a copy of its descriptor (pidfd_getfd(2): the same user with the right to trace it, or root).
+//! Which options does another process's socket have set? Netlink does not tell; the socket itself
+//! does, if this process may duplicate its descriptor (pidfd_getfd(2): the same user with the right
+//! to trace it, or root).
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,22 +10,23 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 
 use crate::sys::int_option;
 
-/// Options that decide when and how much a socket sends. Each is `None` where the kernel does not know it.
+/// Options that decide when and how much a socket sends. Each is `None` if the kernel does not know
+/// it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// TCP_NODELAY: small writes are not held.
     pub nodelay: Option<bool>,
     /// TCP_CORK: partial segments are held.
     pub cork: Option<bool>,
-    /// TCP_QUICKACK as it is now; the kernel changes it by itself.
+    /// TCP_QUICKACK as it is now; the kernel changes it itself.
     pub quickack: Option<bool>,
     /// SO_RCVBUF was set: the buffer does not grow (SO_BUF_LOCK, Linux 5.15).
     pub receive_buffer_locked: Option<bool>,
     /// SO_SNDBUF was set.
     pub send_buffer_locked: Option<bool>,
-    /// TCP_NOTSENT_LOWAT, bytes; the kernel's own limit where it was not set is all ones.
+    /// TCP_NOTSENT_LOWAT, bytes; all ones means the kernel's default.
     pub notsent_lowat: Option<u32>,
-    /// TCP_USER_TIMEOUT, ms; 0 is the system's.
+    /// TCP_USER_TIMEOUT, ms; 0 means the system's default.
     pub user_timeout_ms: Option<u32>,
     /// TCP_CONGESTION.
     pub congestion: Option<String>,
@@ -34,27 +36,28 @@ pub struct Options {
 const SEND_BUFFER_LOCK: i32 = 1;
 const RECEIVE_BUFFER_LOCK: i32 = 2;
 
-/// A copy of a descriptor of another process: the same socket. While it is open the socket is not closed by whoever else closes it,
-/// so it is not kept longer than needed.
+/// A duplicate of another process's descriptor: the same socket. While it is open, the socket stays
+/// open even if all others close it, so it should not be kept longer than needed.
 ///
 /// # Errors
-/// The process or its descriptor is gone, may not be looked into, or the kernel is older than Linux 5.6.
+/// The process or its descriptor is gone, may not be accessed, or the kernel is older than Linux
+/// 5.6.
 pub fn borrow(pid: u32, descriptor: i32) -> io::Result<OwnedFd> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
     let process = pidfd_open(pid, PidfdFlags::empty())?;
     Ok(pidfd_getfd(&process, descriptor, PidfdGetfdFlags::empty())?)
 }
 
-/// The cookie by which sock_diag knows the socket.
+/// The socket's cookie in sock_diag.
 ///
 /// # Errors
-/// It is no socket.
+/// It is not a socket.
 pub fn cookie(socket: &impl AsFd) -> io::Result<u64> {
     Ok(sockopt::socket_cookie(socket)?)
 }
 
 impl Options {
-    /// Reads them off a socket. Reading changes none of them.
+    /// Reads them from a socket, without changing any.
     pub fn of(socket: &impl AsFd) -> Self {
         let locks = int_option(socket, libc::SOL_SOCKET, libc::SO_BUF_LOCK).ok();
         let lowat = int_option(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT).ok();
@@ -70,10 +73,10 @@ impl Options {
         }
     }
 
-    /// Those of a socket that another process holds, if it still is the one with this cookie.
+    /// The options of a socket held by another process, if it still has this cookie.
     ///
     /// # Errors
-    /// As [`borrow`]; or the descriptor is another socket meanwhile.
+    /// As [`borrow`]; or the descriptor belongs to another socket meanwhile.
     pub fn of_foreign(pid: u32, descriptor: i32, cookie: u64) -> io::Result<Self> {
         let socket = borrow(pid, descriptor)?;
         if self::cookie(&socket)? != cookie {

@@ -1,4 +1,4 @@
-//! Whose is a socket? The processes that hold a descriptor of it, found below /proc.
+//! Who owns a socket? The processes that hold a descriptor of it, found in /proc.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::CStr;
@@ -10,18 +10,18 @@ use rustix::fs::{Dir, Mode, OFlags, open, readlinkat_raw};
 /// A process that holds a descriptor of a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// The process, as this process's PID namespace numbers it.
+    /// Its pid in this process's PID namespace.
     pub pid: u32,
     /// Its descriptor.
     pub descriptor: i32,
     /// Its command's name.
     pub command: String,
-    /// The container it runs in, by the name of its control group.
+    /// The container that it runs in, by the name of its control group.
     pub container: Option<String>,
 }
 
-/// Finds the owners of sockets, by inode; of several, the one with the smallest pid. `pids` narrows the search. What may not be
-/// looked into has no owner here, and is counted.
+/// Finds the owners of sockets, by inode; if there are several, the one with the smallest pid.
+/// `pids` narrows the search. Processes that may not be accessed are not searched, but counted.
 pub fn find(inodes: &BTreeSet<u32>, pids: Option<&[u32]>) -> (HashMap<u32, Owner>, Hidden) {
     let (mut found, mut hidden) = (HashMap::new(), Hidden::default());
     let mut all = Vec::new();
@@ -50,14 +50,14 @@ pub fn find(inodes: &BTreeSet<u32>, pids: Option<&[u32]>) -> (HashMap<u32, Owner
     (found, hidden)
 }
 
-/// What could not be looked into.
+/// What could not be accessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hidden {
     /// Processes whose descriptors this process may not see.
     pub processes: u32,
 }
 
-/// The processes that there are, smallest pid first.
+/// All processes, smallest pid first.
 pub fn processes() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids: Vec<u32> =
@@ -66,7 +66,8 @@ pub fn processes() -> Vec<u32> {
     pids
 }
 
-/// Gives each descriptor of a process that is a socket, with its inode. `None` where they may not be seen.
+/// Visits each descriptor of a process that is a socket, with its inode. `None` if they may not be
+/// seen.
 pub fn each_socket(pid: u32, mut visit: impl FnMut(i32, u32)) -> Option<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder: OwnedFd = match open(format!("/proc/{pid}/fd"), flags, Mode::empty()) {
@@ -99,14 +100,15 @@ fn inode_of(target: &[u8]) -> Option<u32> {
     str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// The command's name, as the process gives it.
+/// The command's name, as the process sets it.
 pub fn name_of(pid: u32) -> String {
     let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-    // It may be any bytes: whoever gives it one that is no text is not without a name.
+    // It may be any bytes: a name that is not valid text is still a name.
     String::from_utf8_lossy(&name).trim_end().to_owned()
 }
 
-/// The container whose control group the process is in: twelve digits of its identifier, as container tools write it.
+/// The container whose control group the process is in: twelve digits of its identifier, as in
+/// container tools.
 pub fn container_of(pid: u32) -> Option<String> {
     container_in(&String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/cgroup")).ok()?))
 }

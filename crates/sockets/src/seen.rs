@@ -1,5 +1,5 @@
-//! What does an answer of sock_diag say, before all of it is worked out? Most sockets of a host have nothing to tell: a few words of the
-//! answer show that.
+//! What does an answer of sock_diag show before it is fully parsed? Most sockets of a host are
+//! idle: a few words of the answer show that.
 
 use netlink_packet_core::NlasIterator;
 use netlink_packet_sock_diag::constants::{INET_DIAG_CONG, INET_DIAG_INFO, INET_DIAG_SKMEMINFO};
@@ -8,7 +8,7 @@ use crate::socket::{Socket, State};
 
 /// INET_DIAG_CGROUP_ID, Linux 5.8.
 const CGROUP_ID: u16 = 21;
-/// `struct inet_diag_msg`, and places in it.
+/// `struct inet_diag_msg`, and offsets in it.
 pub(crate) const HEADER_BYTES: usize = 72;
 const STATE: usize = 1;
 const TIMER: usize = 2;
@@ -16,11 +16,11 @@ const COOKIE: usize = 44;
 const RECEIVE_QUEUE: usize = 56;
 const SEND_QUEUE: usize = 60;
 const INODE: usize = 68;
-/// What `idiag_timer` is where nothing or a keep-alive is waited for.
+/// Values of `idiag_timer` without a timer, or with a keep-alive timer.
 const NO_TIMER: u8 = 0;
 const KEEP_ALIVE: u8 = 2;
 
-/// An answer about one socket; fields are read where they stand.
+/// An answer about one socket; fields are read in place.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     pub(crate) payload: &'a [u8],
@@ -32,7 +32,7 @@ pub struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// `None` where it is no such answer.
+    /// `None` if it is not such an answer.
     pub(crate) fn of(payload: &'a [u8]) -> Option<Self> {
         let mut seen = Self { payload, info: &[], memory: &[], congestion: &[], cgroup: &[] };
         for attribute in NlasIterator::new(payload.get(HEADER_BYTES..)?) {
@@ -49,23 +49,23 @@ impl<'a> Seen<'a> {
         Some(seen)
     }
 
-    /// Tells it from all other sockets of this boot.
+    /// Distinguishes it from all other sockets since boot.
     pub fn cookie(&self) -> u64 {
         // Two words of 32 bits, the lower one first, on any machine (sock_diag_save_cookie).
         u64::from(self.word(COOKIE)) | u64::from(self.word(COOKIE + 4)) << 32
     }
 
-    /// Of its file; 0 where no process holds one.
+    /// Inode of its file; 0 if no process holds one.
     pub fn inode(&self) -> u32 {
         self.word(INODE)
     }
 
-    /// All that it says; `None` where its state is none.
+    /// The parsed answer; `None` if its state is invalid.
     pub fn socket(&self) -> Option<Socket> {
         Socket::of(self)
     }
 
-    /// Whether it is open, nothing is queued on either side, and nothing is waited for but the time to ask whether the peer is there.
+    /// Whether it is open, with nothing queued on either side, and no timer other than keep-alive.
     pub fn is_still(&self) -> bool {
         let byte = |at: usize| self.payload.get(at).copied().unwrap_or(u8::MAX);
         byte(STATE) == State::Established as u8
@@ -77,7 +77,7 @@ impl<'a> Seen<'a> {
             && word_at(self.info, 144) == 0
     }
 
-    /// Since it last sent data, received data, or was acknowledged, ms; the least of them.
+    /// Time since it last sent data, received data, or was acknowledged, ms; the smallest of these.
     pub fn silent_ms(&self) -> u32 {
         [44, 52, 56].map(|at| word_at(self.info, at)).into_iter().min().unwrap_or(0)
     }
@@ -94,12 +94,12 @@ impl<'a> Seen<'a> {
 /// `struct nlattr`.
 const ATTRIBUTE_BYTES: usize = 4;
 
-/// The word of 32 bits at this place; 0 where an older kernel says less.
+/// The 32-bit word at this offset; 0 if an older kernel returns less.
 pub(crate) fn word_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_ne_bytes(*word))
 }
 
-/// The same of 64 bits.
+/// The same for 64 bits.
 pub(crate) fn long_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u64::from_ne_bytes(*word))
 }

@@ -23,7 +23,7 @@ pub enum State {
     FinWait1 = 4,
     /// Closed here; the peer may still send.
     FinWait2 = 5,
-    /// Closed on both sides; stragglers are waited for.
+    /// Closed on both sides; waits for stray segments.
     TimeWait = 6,
     /// Closed.
     Closed = 7,
@@ -56,7 +56,7 @@ impl State {
         Self::NewSynReceived,
     ];
 
-    /// As `ss` writes it in its filters.
+    /// Its name in `ss` filters.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Established => "established",
@@ -78,37 +78,37 @@ impl State {
     }
 }
 
-/// What a socket waits for by the clock.
+/// The timer that a socket waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// Retransmits in so long.
+    /// Retransmits in this time.
     Retransmit(Duration),
-    /// Asks in so long whether the peer is there.
+    /// Sends a keep-alive probe in this time.
     KeepAlive(Duration),
     /// TIME-WAIT.
     TimeWait,
-    /// Asks in so long whether the closed window has opened.
+    /// Probes the closed window in this time.
     Probe(Duration),
 }
 
 /// Memory of a socket, bytes (`SK_MEMINFO_*`, include/uapi/linux/sock_diag.h).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Allocated for what was received and not read.
+    /// Allocated for data received and not read.
     pub receive_allocated: u32,
-    /// The most that may be: SO_RCVBUF doubled, or what autotuning made of it.
+    /// Its limit: SO_RCVBUF doubled, or the result of autotuning.
     pub receive_max: u32,
-    /// The most for what is to be sent.
+    /// The limit for data to be sent.
     pub send_max: u32,
-    /// Queued for sending, unacknowledged included, with what the kernel needs for its books.
+    /// Queued for sending, including unacknowledged data and the kernel's overhead.
     pub send_queued: u32,
     /// Packets that waited for the socket's lock, bytes.
     pub backlog: u32,
-    /// Packets that were dropped at the socket.
+    /// Packets dropped at the socket.
     pub drops: u32,
 }
 
-/// A socket, as it was when the kernel came by.
+/// A socket, as it was when the kernel visited it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Socket {
     /// Its state.
@@ -117,19 +117,21 @@ pub struct Socket {
     pub local: SocketAddr,
     /// The other end.
     pub remote: SocketAddr,
-    /// The interface that it is bound to; 0 is any.
+    /// The interface that it is bound to; 0 means any.
     pub interface: u32,
-    /// Tells it from all others of this boot, also from later ones of the same addresses and ports.
+    /// Distinguishes it from all others since boot, including later ones with the same addresses
+    /// and ports.
     pub cookie: u64,
-    /// Of its file; 0 where no process holds one.
+    /// Inode of its file; 0 if no process holds one.
     pub inode: u32,
-    /// Of whoever made it.
+    /// The user who created it.
     pub uid: u32,
-    /// What it waits for.
+    /// Its pending timer.
     pub timer: Option<Timer>,
-    /// Bytes received and not read; of a listening socket, connections not yet accepted.
+    /// Bytes received and not read; for a listening socket, connections not yet accepted.
     pub receive_queue: u32,
-    /// Bytes written and not acknowledged; of a listening socket, the most connections that may wait.
+    /// Bytes written and not acknowledged; for a listening socket, the maximum number of waiting
+    /// connections.
     pub send_queue: u32,
     /// Its memory.
     pub memory: Memory,
@@ -137,12 +139,12 @@ pub struct Socket {
     pub congestion: Congestion,
     /// `TCP_INFO`.
     pub info: TcpInfo,
-    /// The control group whose it is, by number; 0 is not known.
+    /// Its control group's number; 0 if unknown.
     pub cgroup: u64,
 }
 
 impl Socket {
-    /// Works out an answer of sock_diag; `None` where it is none.
+    /// Parses an answer of sock_diag; `None` if it is not one.
     pub(crate) fn of(seen: &Seen<'_>) -> Option<Self> {
         let header = InetResponseHeader::parse(seen.payload).ok()?;
         let id = &header.socket_id;
@@ -198,7 +200,7 @@ impl Congestion {
         Self(name)
     }
 
-    /// `cubic`, `bbr`, ...; empty where it is not known.
+    /// `cubic`, `bbr`, ...; empty if unknown.
     pub fn name(&self) -> &str {
         let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(self.0.len());
         str::from_utf8(&self.0[..end]).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Socket options that no safe wrapper reads.
+//! How are socket options read that no safe wrapper supports?
 #![expect(unsafe_code, reason = "getsockopt of options that rustix does not have")]
 
 use std::io;

@@ -1,4 +1,4 @@
-//! What has happened to a socket since it was last looked at? Counters of each, kept small.
+//! What has happened to a socket since the last look? Its counters, kept compactly.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::seen::{Seen, long_at, word_at};
 use crate::socket::Socket;
 
-/// What is kept of a socket between two looks at it.
+/// Data kept of a socket between two looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counters {
     at_ms: u32,
@@ -31,7 +31,7 @@ pub struct Watch {
     seen: HashMap<u64, Counters, BuildHasherDefault<OfCookie>>,
 }
 
-/// The kernel numbers cookies one after the other: a multiplication spreads them.
+/// The kernel numbers cookies consecutively: a multiplication spreads them.
 #[derive(Default)]
 struct OfCookie(u64);
 
@@ -47,48 +47,48 @@ impl Hasher for OfCookie {
     }
 
     fn write_u64(&mut self, cookie: u64) {
-        // Its low half alone would be no more than the low half of the cookie.
+        // Its low half alone would only depend on the low half of the cookie.
         let wide = u128::from(self.0 ^ cookie) * u128::from(0x9e37_79b9_7f4a_7c15_u64);
         self.0 = wide as u64 ^ (wide >> 64) as u64;
     }
 }
 
-/// A stretch of a socket's life: since the last look at it, or all of it where there was none.
+/// An interval of a socket's life: since the last look, or all of it if there was none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lately {
-    /// How long it was; none where it is the whole life, whose length the kernel does not tell.
+    /// Its length; `None` for the whole life, whose length the kernel does not report.
     pub span: Option<Duration>,
-    /// With data to send or in flight.
+    /// Time with data to send or in flight.
     pub busy: Duration,
-    /// Of that, stopped by the peer's window.
+    /// Part of it limited by the peer's window.
     pub peer_window: Duration,
-    /// Of that, stopped by the own send buffer.
+    /// Part of it limited by the own send buffer.
     pub send_buffer: Duration,
     /// Bytes acknowledged by the peer.
     pub bytes_acked: u64,
     /// Bytes received.
     pub bytes_received: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmitted: u32,
-    /// Segments sent, and those of them with data.
+    /// Segments sent.
     pub segments_out: u32,
-    /// Of these, with data.
+    /// Segments sent with data.
     pub data_segments_out: u32,
     /// Segments received.
     pub segments_in: u32,
-    /// Dropped at the socket.
+    /// Packets dropped at the socket.
     pub drops: u32,
-    /// Bytes that the application had not read then either.
+    /// Bytes that were already unread at the last look.
     pub receive_queue_before: Option<u32>,
-    /// Bytes that had not been sent then either.
+    /// Bytes that were already unsent at the last look.
     pub notsent_before: Option<u32>,
 }
 
 impl Lately {
-    /// `part` as a share of the stretch; of the busy time where the stretch is the whole life.
+    /// `part` as a share of the interval, or of the busy time if the interval is the whole life.
     pub fn share(&self, part: Duration) -> f64 {
         let whole = self.span.unwrap_or(self.busy).as_secs_f64();
-        // The kernel counts in ticks of its clock, and the stretch is not as exact.
+        // The kernel counts in ticks, and the interval is not exact: the sum may exceed it.
         if whole > 0.0 { (part.as_secs_f64() / whole).min(1.0) } else { 0.0 }
     }
 }
@@ -99,7 +99,8 @@ impl Watch {
         self.seen.insert(seen.cookie(), Counters::seen(seen, now));
     }
 
-    /// Whether nothing has happened to the socket since it was noted, and nothing is queued or waited for: there was nothing to send.
+    /// Whether nothing has happened to the socket since it was noted, and nothing is queued or
+    /// awaited: it had nothing to send.
     pub fn is_idle(&self, seen: &Seen<'_>) -> bool {
         let then = || self.seen.get(&seen.cookie());
         seen.is_still()
@@ -108,7 +109,7 @@ impl Watch {
             })
     }
 
-    /// Whether the same is to be said of all of its life, as far as anything is known of that: no window ever stopped it.
+    /// Whether the same is true for its whole life, as far as known: no window ever limited it.
     pub fn was_idle(seen: &Seen<'_>) -> bool {
         let now = Counters::seen(seen, Duration::ZERO);
         seen.is_still() && now.peer_window_us == 0 && now.send_buffer_us == 0
@@ -137,25 +138,26 @@ impl Watch {
         }
     }
 
-    /// Forgets those that were last noted before `since`: they are closed.
+    /// Forgets sockets last noted before `since`: they are closed.
     pub fn forget_before(&mut self, since: Duration) {
         let since = since.as_millis() as u32;
         self.seen.retain(|_, counters| counters.at_ms >= since);
     }
 
-    /// Sockets remembered.
+    /// Number of sockets remembered.
     pub fn len(&self) -> usize {
         self.seen.len()
     }
 
-    /// Whether none is.
+    /// Whether no socket is remembered.
     pub fn is_empty(&self) -> bool {
         self.seen.is_empty()
     }
 }
 
 impl Counters {
-    /// From places in `struct tcp_info` (include/uapi/linux/tcp.h), as [`tcpwhy_host::TcpInfo`] has them.
+    /// From offsets in `struct tcp_info` (include/uapi/linux/tcp.h), as in
+    /// [`tcpwhy_host::TcpInfo`].
     fn seen(seen: &Seen<'_>, now: Duration) -> Self {
         let (word, long) = (|at: usize| word_at(seen.info, at), |at: usize| long_at(seen.info, at));
         Self {
@@ -203,7 +205,8 @@ mod tests {
 
     const INFO: usize = 76;
 
-    /// An open socket that has nothing to do, as the kernel says it (inet_diag_msg and three attributes).
+    /// An open socket with nothing to do, as the kernel reports it (inet_diag_msg and three
+    /// attributes).
     fn still() -> Vec<u8> {
         let mut bytes = vec![0; 72];
         bytes[..2].copy_from_slice(&[2, 1]);
@@ -226,7 +229,7 @@ mod tests {
 
     #[test]
     fn what_is_read_where_it_stands_is_what_is_worked_out() {
-        // Each byte another: a field that is read from another place has another value.
+        // Every byte is different: a field read from a wrong offset has another value.
         let mut bytes = still();
         let ends = bytes.len() - 12 - 40;
         for (at, byte) in bytes[INFO..ends].iter_mut().enumerate() {
@@ -248,7 +251,7 @@ mod tests {
         let mut watch = Watch::default();
         watch.note(&Seen::of(&before).expect("an answer"), Duration::ZERO);
         let mut idle = 0;
-        // Any one byte of the header or of TCP_INFO may have changed.
+        // Any single byte of the header or of TCP_INFO may have changed.
         for at in (1..before.len() - 12).filter(|at| !(44..52).contains(at) && !(72..INFO).contains(at)) {
             for value in 0..=u8::MAX {
                 let mut bytes = before.clone();

@@ -1,10 +1,10 @@
-//! Which bytes of packets cost most before anybody knows what they say?
+//! Which bytes of packets cost most before their meaning is known?
 
 use super::{Hostile, NESTED_LEN, scatter};
 
-/// Bytes of a first piece.
+/// Length of a first fragment.
 const PIECE_LEN: usize = 1_400;
-/// Pieces of eight bytes that a packet has room for, half of them.
+/// Number of fragments of eight bytes that fit into a packet, half of them used.
 const SLIVERS: u64 = 4_000;
 
 impl Hostile {
@@ -51,12 +51,12 @@ impl Hostile {
             Self::TcpOptions => {
                 header(80, n as u32, out);
                 tcp(40_000, n as u32, 0x10, 15, out);
-                // A kind that nobody knows, two bytes long, twenty times.
+                // An unknown kind, two bytes long, twenty times.
                 out.extend([253, 2].repeat(20));
             }
             Self::OpenV6 => open_v6(n, out),
             _ => {
-                // Fields of any value behind a header that makes it that far.
+                // Fields of any value after a header that is valid up to there.
                 header(20 + 20 + (scatter(n) % 3_000) as u16, (scatter(n + 1) % 50) as u32, out);
                 let start = out.len();
                 for i in 0..6 {
@@ -77,7 +77,7 @@ impl Hostile {
     }
 }
 
-/// An IPv4 header of a packet of so many bytes, from an address of its own.
+/// An IPv4 header of a packet of this length, from a new address.
 fn header(total_len: u16, client: u32, out: &mut Vec<u8>) {
     out.extend([0x08, 0x00, 0x45, 0]);
     out.extend(total_len.to_be_bytes());
@@ -93,7 +93,7 @@ fn tcp(port: u16, seq: u32, flags: u8, words: u8, out: &mut Vec<u8>) {
     out.extend([0, 0, 0, 1, words << 4, flags, 4, 0, 0, 0, 0, 0]);
 }
 
-/// A piece of the packet with this number, so many times eight bytes into it.
+/// A fragment of the packet with this number, at this offset in units of eight bytes.
 fn fragment(packet: u32, at: u16, more: bool, len: usize, out: &mut Vec<u8>) {
     out.extend([0x08, 0x00, 0x45, 0]);
     out.extend((20 + len as u16).to_be_bytes());
@@ -105,7 +105,8 @@ fn fragment(packet: u32, at: u16, more: bool, len: usize, out: &mut Vec<u8>) {
     out.resize(out.len() + len, 0x50);
 }
 
-/// A whole packet of twenty bytes of TCP, from one of a million addresses; its checksum is right but for every third one.
+/// A whole packet of twenty bytes of TCP, from one of a million addresses; its checksum is right
+/// except in every third one.
 fn sums(n: u64, out: &mut Vec<u8>) {
     header(40, (n / 3 % 1_000_000) as u32, out);
     tcp(40_000, (n / 3_000_000) as u32, 0x10, 5, out);
@@ -118,7 +119,8 @@ fn sums(n: u64, out: &mut Vec<u8>) {
     out[segment + 16..segment + 18].copy_from_slice(&field.to_be_bytes());
 }
 
-/// Sixteen packets to a connection, 150,000 of them at a time; all but the handshake have two SACK blocks.
+/// Sixteen packets per connection, 150,000 connections at a time; all but the handshake have two
+/// SACK blocks.
 fn open_v6(n: u64, out: &mut Vec<u8>) {
     let (client, turn) = (n % super::OPEN, (n / super::OPEN % super::TURNS) as u32);
     let from_client = turn != 1 && turn.is_multiple_of(2);

@@ -1,15 +1,15 @@
-//! Which packets of connections that make sense one by one cost most together?
+//! Which packets, each plausible by itself, cost most in combination?
 
 use super::crowds::causes_after_ns;
 use super::{Hostile, OPEN, Packet, scatter};
 
-/// Servers of [`Hostile::Spreads`], more than have findings of their own.
+/// Servers of [`Hostile::Spreads`], more than get findings of their own.
 const SERVERS: u64 = 9_000;
-/// They are asked one after the other, so far apart, and answer after up to 68 seconds.
+/// They are contacted one after the other, this far apart, and answer after up to 68 seconds.
 const ASKED_EVERY_NS: u64 = 100_000_000_000;
 const LONGEST_NS: u64 = 1 << 36;
 const OCTAVES: u64 = 26;
-/// Segments or acknowledgements under way: a few more than are remembered of each direction.
+/// Segments or ACKs in flight: a few more than are remembered of each direction.
 const UNDER_WAY: u64 = 2_100;
 /// Packets of [`Hostile::Resent`] until everything is acknowledged.
 const RESENT: u64 = 60_000;
@@ -19,13 +19,14 @@ pub(super) const AGING: u64 = 2_000;
 const ONE_EXCHANGE: u64 = 5;
 
 impl Hostile {
-    /// How long behind the first packet the n-th one passes.
+    /// How long after the first packet the n-th one passes.
     pub(super) fn after_ns(self, n: u64) -> i64 {
         let usual = n as i64 * 1_000;
         match self {
             Self::Finished | Self::Leavers => 0,
             Self::Causes => causes_after_ns(n),
-            // Each end of a round of questions, and of one of answers, a little less than three hours later.
+            // Each end of a round of requests, and of a round of answers, a little less than three
+            // hours later.
             Self::Ages => {
                 let round = (n / AGING) as i64;
                 round / 2 * 10_799_000_000_000 + round % 2 * 10_798_000_000_000 + (n % AGING) as i64 * 1_000
@@ -34,9 +35,10 @@ impl Hostile {
                 let think = if n % 2 == 1 { LONGEST_NS >> ((scatter(n) >> 32) % OCTAVES) } else { 0 };
                 (n / 2 * ASKED_EVERY_NS + think / 2 + scatter(n + 1) % (think / 2).max(1)) as i64
             }
-            // Every ten thousand packets it steps back by a minute, half of which goes by meanwhile.
+            // Every ten thousand packets it steps back by a minute, half of which passes meanwhile.
             Self::Steps => n as i64 * 3_000_000 - (n / 10_000) as i64 * 60_000_000_000,
-            // Packets come further and further apart: a round trip is longer than that of an earlier connection.
+            // Packets are farther and farther apart: each round trip is longer than that of an
+            // earlier connection.
             Self::Once => usual + (n * n / 1_000) as i64,
             // The client is a thousand seconds away from the capture.
             Self::Transit if n >= 2 => 100 * usual + 1_000_000_000_000,
@@ -84,7 +86,8 @@ impl Hostile {
                     _ => Packet { from_client: true, seq: all + which * 100, len: 100, ..packet },
                 }
             }
-            // The handshake says that the client is far away; what it sends is acknowledged beside the capture.
+            // The handshake shows that the client is far away; its data are acknowledged next to
+            // the capture.
             _ => match n {
                 0 => Packet { from_client: true, flags: 0x02, ..packet },
                 1 => Packet { from_client: false, ack: 1, flags: 0x12, ..packet },
@@ -101,7 +104,7 @@ impl Hostile {
     }
 }
 
-/// A request of fifty bytes or the answer to it, on a connection that has seen `turn` of them.
+/// A request of fifty bytes or its answer, on a connection that has had `turn` of them.
 fn asked(turn: u32, is_answer: bool, packet: Packet) -> Packet {
     let seq = turn.wrapping_mul(50);
     let ack = if is_answer { seq.wrapping_add(50) } else { seq };

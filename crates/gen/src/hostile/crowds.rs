@@ -1,16 +1,17 @@
-//! Which traffic leaves most behind where it has been, or brings most at once?
+//! Which traffic leaves most state behind, or brings most at once?
 
 use super::ends::said;
 use super::{Hostile, Packet, scatter};
 
-/// Connections between one pair of hosts of [`Hostile::Moving`] and its relatives, before the next pair's.
+/// Connections between one pair of hosts of [`Hostile::Moving`] and its relatives, before the next
+/// pair's.
 const BETWEEN: u64 = 60_000;
-/// Of these, one in so many goes on speaking.
+/// One in this many of them keeps sending.
 const STAYS: u64 = 100;
 /// Servers of [`Hostile::Regulars`], and connections to all of them.
 const SERVERS: u64 = 8_000;
 const REGULARS: u64 = 80_000;
-/// Connections of [`Hostile::Askers`], and questions in a segment.
+/// Connections of [`Hostile::Askers`], and requests per segment.
 const ASKERS: u64 = 80_000;
 const QUESTIONS: usize = 30;
 /// Servers of [`Hostile::Causes`], and packets of each of their exchanges.
@@ -48,7 +49,7 @@ impl Hostile {
                 }
             }
             Self::Vacant => {
-                // Every other packet is one of those that stay, of any pair so far.
+                // Every other packet is of a connection that stays, of any pair so far.
                 let (new, old) = (n / 2, scatter(n) % (n / 2 + 1) / STAYS * STAYS);
                 let which = if n.is_multiple_of(2) { new } else { old };
                 let (src, server) = hosts(which / BETWEEN);
@@ -92,7 +93,7 @@ impl Hostile {
                     _ => Packet { from_client: false, seq: 1_449, ack: 101, len: 100, flags: 0x19, ..packet },
                 }
             }
-            // One connection speaks for long between two hosts, then another between the next two.
+            // One connection sends for long between two hosts, then another between the next two.
             _ => {
                 let (src, server) = hosts(n / 300_000);
                 let seq = (n % 300_000) as u32 * 10;
@@ -112,7 +113,7 @@ impl Hostile {
     }
 }
 
-/// Segments of questions in Redis's protocol, every third one an answer to a few of them.
+/// Segments of requests in Redis's protocol, every third one an answer to a few of them.
 fn asking(connection: u64, turn: u64, packet: Packet) -> Packet {
     let port = connection as u16;
     if turn % 3 == 2 {
@@ -124,9 +125,9 @@ fn asking(connection: u64, turn: u64, packet: Packet) -> Packet {
     Packet { ack: 1, from_client: true, port, ..said(seq, &questions, packet) }
 }
 
-/// How long behind the one before it a step of an exchange passes: from a microsecond to a minute.
+/// How long after the previous one a step of an exchange passes: from a microsecond to a minute.
 pub(super) fn causes_after_ns(n: u64) -> i64 {
-    // Exchanges follow each other so far apart, and each step comes some way into that time.
+    // Exchanges follow each other this far apart, and each step is within that time.
     const APART: u64 = 1 << 38;
     let (exchange, step) = (n / STEPS, n % STEPS);
     let steps =

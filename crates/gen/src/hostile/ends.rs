@@ -1,4 +1,4 @@
-//! Which ends behave as no end does?
+//! Which ends behave as no real end does?
 
 use super::conversations::AGING;
 use super::{Hostile, Packet, scatter};
@@ -165,14 +165,14 @@ impl Hostile {
         };
         packet.put(out);
         if self == Self::MadeUp {
-            // Its place in a header without options.
+            // The checksum's offset in a header without options.
             let field: u16 = if n % 4 == 2 { 0xdead } else { 0 };
             out[50..52].copy_from_slice(&field.to_be_bytes());
         }
     }
 }
 
-/// A segment that says this.
+/// A segment with this payload.
 pub(super) fn said(seq: u32, bytes: &[u8], packet: Packet) -> Packet {
     Packet { seq, len: bytes.len() as u16, payload: bytes.to_vec(), flags: PSH, ..packet }
 }

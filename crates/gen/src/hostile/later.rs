@@ -1,30 +1,31 @@
-//! Which captures came to mind when everything held? Each was written by somebody who knew only what docs/robustness.md promises.
+//! Which attacks were added when everything held? Each was written knowing only what
+//! docs/robustness.md promises.
 
 use super::ends::said;
 use super::{Hostile, Packet, block, scatter};
 
-/// Bytes of a segment that is full of small messages.
+/// Length of a segment full of small messages.
 const FULL: usize = 1_000;
-/// Of a segment with a few answers.
+/// Length of a segment with a few answers.
 const FEW: usize = 200;
-/// Questions of a segment of HTTP/2, and of one of DNS.
+/// Requests in an HTTP/2 segment, and queries in a DNS segment.
 const STREAMS: u64 = 90;
 const QUERIES: u64 = 52;
-/// One of so many segments answers.
+/// One segment in this many answers.
 const ANSWERS: u64 = 5;
-/// What begins a connection of HTTP/2 (RFC 9113, 3.4).
+/// The preface of an HTTP/2 connection (RFC 9113, 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
 const WINDOW_UPDATE: u8 = 8;
-/// A type of frame that nobody knows.
+/// An unknown frame type.
 const UNKNOWN: u8 = 0xfe;
-/// Nothing follows it on its stream, and its headers are whole.
+/// End of the stream, and of its headers.
 const WHOLE: u8 = 0x05;
-/// What an interface calls a tick, and where it begins.
+/// The resolution of an interface's ticks, and its time offset.
 pub(super) const TICKS: [(u8, i64); 6] =
     [(0x80, 0), (0xff, i64::MAX), (127, i64::MIN), (0, i64::MAX), (0x9f, -1), (20, 1)];
-/// What a terminal would act on.
+/// Text that a terminal would act on.
 const WORDS: [&str; 5] =
     ["\u{1b}]0;owned\u{7}", "\u{1b}[2J\u{1b}[31m", "a\r\nb\n\nc", "\u{202e}gpj.exe", "\u{9b}5n\u{90}x\u{9c}"];
 
@@ -64,7 +65,7 @@ impl Hostile {
                     0 => {
                         Packet { src, from_client: true, flags: 0x02, len: 1_400, options: cookie, ..packet }
                     }
-                    // Only a part of it was taken.
+                    // Only a part of it was accepted.
                     1 => Packet { src, from_client: false, flags: 0x12, ack: 701, ..packet },
                     2 => Packet { src, from_client: true, seq: 701, ack: 1, len: 700, ..packet },
                     _ => Packet { src, from_client: false, seq: 1, ack: 1_401, len: 100, ..packet },
@@ -103,7 +104,7 @@ impl Hostile {
         };
         packet.put(out);
         if self == Self::Urgent {
-            // Its place in a header without options.
+            // The urgent pointer's offset in a header without options.
             out[52..54].copy_from_slice(&(scatter(n) as u16).to_be_bytes());
         }
     }
@@ -138,12 +139,12 @@ impl Hostile {
             Self::Queries => {
                 (0..QUERIES).flat_map(|i| query(scatter(segment * QUERIES + i) as u16, 0x01)).collect()
             }
-            // Of a handshake that says nothing.
+            // Of an empty handshake.
             _ => [0x16, 3, 1, 0, 0].repeat(FULL / 5),
         }
     }
 
-    /// The latest of what was asked before.
+    /// Answers to the latest requests.
     fn answers(self, asked: u64, turn: u64) -> Vec<u8> {
         let first = if turn == 0 { frame(SETTINGS, 0, 0, &[]) } else { Vec::new() };
         match self {
@@ -160,7 +161,7 @@ impl Hostile {
         }
     }
 
-    /// So many bytes, to the end in messages of the same protocol.
+    /// Fills up to this length with messages of the same protocol.
     fn fit(self, mut bytes: Vec<u8>, len: usize) -> Vec<u8> {
         match self {
             Self::Settings | Self::Streams => {
@@ -185,13 +186,13 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// A question for the root's address, or the answer that there is none (RFC 1035, 4.1.1 and 4.2.2).
+/// A query for the root's address, or the answer that there is none (RFC 1035, 4.1.1 and 4.2.2).
 fn query(id: u16, flags: u8) -> Vec<u8> {
     let id = id.to_be_bytes();
     vec![0, 17, id[0], id[1], flags, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1]
 }
 
-/// A piece of an IPv6 packet that lies across the one before it, below two tags.
+/// A fragment of an IPv6 packet that overlaps the one before it, below two tags.
 fn tagged(n: u64, out: &mut Vec<u8>) {
     out.extend([2; 12]);
     out.extend([0x88, 0xa8, 0, 1, 0x81, 0, 0, 2, 0x86, 0xdd, 0x60, 0, 0, 0, 0, 72, 44, 64]);
@@ -217,7 +218,7 @@ pub(super) fn name(n: u64, out: &mut Vec<u8>) {
     block(out, 1, &[&[1, 0, 0, 0, 0, 0, 0, 0], &options, &[0; 4]]);
 }
 
-/// Interfaces whose ticks and offsets are at the edges.
+/// Interfaces whose ticks and offsets are at the limits.
 pub(super) fn ticks(out: &mut Vec<u8>) {
     for (tick, offset_s) in TICKS {
         let resolution = [9, 0, 1, 0, tick, 0, 0, 0];

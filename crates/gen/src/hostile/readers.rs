@@ -1,22 +1,23 @@
-//! Which conversations cost those most who read protocols? Written when sixteen readers had been added after everything else.
+//! Which conversations cost protocol parsers most? Written when sixteen parsers had been added
+//! after everything else.
 
 use super::ends::said;
 use super::{Hostile, Packet, scatter};
 
-/// Bytes of a segment that is full of messages.
+/// Length of a segment full of messages.
 const FULL: usize = 1_000;
 /// Connections at a time, ten for each protocol.
 const CONNECTIONS: u64 = 160;
-/// Segments of questions, before as many of answers.
+/// Segments of requests, before as many of answers.
 const ASKED: u64 = 8;
 /// Packets of a connection of [`Hostile::Lengths`] and of [`Hostile::Turncoats`].
 const LENGTHS: u64 = 6;
 const TURNS: u64 = 24;
-/// Numbers that say how long something is.
+/// Values for length fields.
 const EDGES: [u32; 10] =
     [0, 1, 3, 4, 0x7fff_ffff, 0x8000_0000, u32::MAX, u32::MAX - 3, 64 << 20, (64 << 20) + 1];
 
-/// What is read by its lengths and numbers.
+/// Protocols parsed by their lengths and identifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spoken {
     Tds,
@@ -62,7 +63,7 @@ impl Hostile {
         )
     }
 
-    /// The n-th packet of shapes that are read as protocols.
+    /// The n-th packet of shapes that are parsed as protocols.
     pub(super) fn spoken(self, n: u64, packet: Packet) -> Packet {
         let of = |connection: u64| (0x0b00_0000 + connection as u32).to_be_bytes();
         let (connection, turn) = match self {
@@ -81,7 +82,7 @@ impl Hostile {
         }
     }
 
-    /// A segment full of messages behind the openings.
+    /// A segment full of messages, after the openings.
     fn full_of(self, spoken: Spoken, turn: u64, packet: Packet) -> Packet {
         let asks = match self {
             Self::Reversed => turn % (2 * ASKED) < ASKED,
@@ -90,7 +91,7 @@ impl Hostile {
             _ => true,
         };
         let count = spoken.count();
-        // How many of this side came before, and which numbers these have.
+        // How many of this side came before, and their first identifier.
         let (before, first) = match self {
             Self::Reversed => {
                 let (round, place) = (turn / (2 * ASKED), turn % ASKED);
@@ -117,7 +118,7 @@ impl Hostile {
     }
 }
 
-/// Behind the openings, messages that say that they are as long as nothing is.
+/// After the openings, messages with impossible lengths.
 fn lengths(spoken: Spoken, connection: u64, turn: u64, packet: Packet) -> Packet {
     let asks = turn.is_multiple_of(2);
     let opening = spoken.opening(asks);
@@ -133,7 +134,7 @@ fn lengths(spoken: Spoken, connection: u64, turn: u64, packet: Packet) -> Packet
     }
 }
 
-/// Each side begins one protocol behind the other, with two to a segment.
+/// Each side begins one protocol after the other, with two per segment.
 fn turncoat(connection: u64, turn: u64, packet: Packet) -> Packet {
     let asks = turn.is_multiple_of(2);
     let bytes = |turn: u64| {
@@ -145,7 +146,8 @@ fn turncoat(connection: u64, turn: u64, packet: Packet) -> Packet {
     said(1 + before as u32, &bytes(turn / 2), packet)
 }
 
-/// Behind the openings both sides' streams in pieces of one to twelve bytes, so that each head is cut at each of its bytes.
+/// After the openings, both sides' streams in pieces of one to twelve bytes, so that heads are cut
+/// at each of their bytes.
 fn dripped(spoken: Spoken, connection: u64, turn: u64, packet: Packet) -> Packet {
     let asks = turn.is_multiple_of(2);
     let len = 1 + connection / 16 % 12;
@@ -160,12 +162,12 @@ fn dripped(spoken: Spoken, connection: u64, turn: u64, packet: Packet) -> Packet
 }
 
 impl Spoken {
-    /// Questions in a segment.
+    /// Requests per segment.
     fn count(self) -> u64 {
         (FULL / self.message(true, 0).len()) as u64
     }
 
-    /// What a side says first.
+    /// A side's first message.
     fn opening(self, asks: bool) -> Vec<u8> {
         match (self, asks) {
             (Bgp, _) => [&[0xff; 16][..], &[0, 29, 1, 4], &[0; 9]].concat(),
@@ -184,7 +186,7 @@ impl Spoken {
         }
     }
 
-    /// A question or an answer with this number, as short as there is.
+    /// A request or an answer with this identifier, as short as possible.
     fn message(self, asks: bool, number: u32) -> Vec<u8> {
         let be = number.to_be_bytes();
         let two = &be[2..];
@@ -205,7 +207,7 @@ impl Spoken {
             EthernetIp => [&[0x6f, 0][..], &[0; 10], &be, &be, &[0; 4]].concat(),
             Rtsp if asks => format!("OPTIONS * RTSP/1.0\r\nCSeq: {number:010}\r\n\r\n").into_bytes(),
             Rtsp => format!("RTSP/1.0 200 OK\r\nCSeq: {number:010}\r\n\r\n").into_bytes(),
-            // Nobody answers it.
+            // It is never answered.
             Syslog if asks => format!("<13>{number:010}\n").into_bytes(),
             Syslog => Vec::new(),
             Nbd if asks => [&[0x25, 0x60, 0x95, 0x13, 0, 0, 0, 0][..], &be, &be, &[0; 12]].concat(),
@@ -225,7 +227,7 @@ impl Spoken {
         }
     }
 
-    /// A part of a message that never ends, where there are such.
+    /// A part of a message that never ends, if the protocol has such.
     fn piece(self, asks: bool, i: u64) -> Vec<u8> {
         let mut bytes = self.message(asks, 7);
         match self {
@@ -233,7 +235,7 @@ impl Spoken {
             Bgp => (bytes[17], bytes[18]) = (19, 4),
             OpcUa => bytes[3] = b'C',
             Dnp3 => return dnp3(if i == 0 { 0x40 } else { 0 }, 7, if asks { 1 } else { 129 }),
-            // Lines of a head, and one line.
+            // Lines of a head, and a single line.
             Rtsp => bytes.truncate(bytes.len() - 2),
             Syslog if asks => bytes[14] = b'x',
             Nbd if !asks => {
@@ -251,7 +253,7 @@ impl Spoken {
         bytes
     }
 
-    /// A message that says that it is so long.
+    /// A message that claims to have this length.
     fn with_length(self, asks: bool, edge: u32) -> Vec<u8> {
         let mut bytes = self.message(asks, 1);
         let (at, len, is_le) = match self {
@@ -278,7 +280,7 @@ impl Spoken {
     }
 }
 
-/// A frame with its header's check (IEEE 1815, 9.2.5), and no other.
+/// A frame with its header's CRC (IEEE 1815, 9.2.5), but no other.
 fn dnp3(transport: u8, number: u8, function: u8) -> Vec<u8> {
     let header = [5, 0x64, 8, 0xc4, 1, 0, 2, 0];
     let bit = |sum: u16, _| if sum & 1 == 0 { sum >> 1 } else { sum >> 1 ^ 0xa6bc };

@@ -1,5 +1,5 @@
-//! What stands in a scenario's file? The sections in the order in which a packet meets them: client, path, server; then
-//! what the applications do and what must come of it.
+//! What is in a scenario's file? The sections in the order in which a packet meets them: client,
+//! path, server; then what the applications do and what is expected.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::expect::Expect;
 use crate::workload::{Script, Workload};
 use crate::{ElementSpec, HostSpec, LinkOptions, PairOptions, PathSpec};
 
-/// A scenario's file once variant, fix, settings and overrides are applied.
+/// A scenario's file after variant, fix, settings and overrides are applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
@@ -22,25 +22,25 @@ pub struct Definition {
     /// What the case reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<String>,
-    /// What a formula says, where there is one.
+    /// A formula's prediction, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub theory: Option<String>,
     /// Its row in the table of the reference cases: `A1 initial window 1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row: Option<String>,
-    /// What is different here from the report, and why: this kernel, this path.
+    /// How this differs from the report, and why: this kernel, this path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The transfer that arithmetic can predict.
+    /// The transfer, if arithmetic can predict it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer: Option<TransferTable>,
-    /// What is drawn of it.
+    /// What to draw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picture: Option<Picture>,
     /// The side that connects.
     #[serde(default)]
     pub client: HostTable,
-    /// What is between them.
+    /// The path between them.
     #[serde(default)]
     pub path: PathTable,
     /// The side that accepts.
@@ -48,16 +48,16 @@ pub struct Definition {
     pub server: HostTable,
     /// What the applications do.
     pub workload: WorkloadTable,
-    /// What must come of it.
+    /// What is expected.
     #[serde(default)]
     pub expect: Expect,
 }
 
-/// A host's settings; what is left out is the kernel's own.
+/// A host's settings; the kernel's defaults for those left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostTable {
-    /// Congestion control; cubic unless it says otherwise, `default` for the machine's.
+    /// Congestion control; cubic unless given, `default` for the machine's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
     /// Initial congestion window, segments.
@@ -93,7 +93,7 @@ pub struct PathTable {
     /// The round trip; half of it each way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt: Option<String>,
-    /// Rate of a link in each direction: `100mbit`, with whatever else the element takes.
+    /// Rate of a link in each direction: `100mbit`, with further parameters of the element.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
     /// Its queue: `64k`, `100p`, `50ms`.
@@ -108,24 +108,24 @@ pub struct PathTable {
     /// Elements from the server to the client.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub backward: Vec<String>,
-    /// Of all random streams.
+    /// Seed of all random streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
 
-/// One transfer over one connection: `bytes` in flights of what the window allows, a round trip each.
+/// One transfer over one connection: `bytes` in flights limited by the window, a round trip each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TransferTable {
-    /// What the reply carries: `5m`.
+    /// Size of the reply: `5m`.
     pub bytes: String,
-    /// What the sender may have in flight at most, where that is known beforehand: `128k`.
+    /// The sender's maximum flight, if known in advance: `128k`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flight: Option<String>,
-    /// The congestion window is open already: no slow start.
+    /// The congestion window is already open: no slow start.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub open: bool,
-    /// It needs a connection of its own, whose handshake counts.
+    /// It needs its own connection, whose handshake counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub connects: bool,
 }
@@ -133,21 +133,21 @@ pub struct TransferTable {
 /// A transfer with its sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// What the reply carries.
+    /// Size of the reply.
     pub bytes: u64,
-    /// What the sender may have in flight at most.
+    /// The sender's maximum flight.
     pub flight_bytes: Option<u64>,
-    /// The congestion window is open already.
+    /// The congestion window is already open.
     pub open: bool,
-    /// It needs a connection of its own, whose handshake counts.
+    /// It needs its own connection, whose handshake counts.
     pub connects: bool,
 }
 
-/// What is drawn of a run.
+/// What to draw of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Picture {
-    /// Packets in a second that reach the client, over time.
+    /// Packets per second that reach the client, over time.
     Packets,
     /// The receive window that the client advertises, over time.
     Window,
@@ -166,7 +166,7 @@ pub struct WorkloadTable {
 }
 
 impl Definition {
-    /// The transfer, with its sizes read.
+    /// The transfer, with its sizes parsed.
     pub(super) fn transfer(&self) -> Result<Option<Transfer>, String> {
         let Some(TransferTable { bytes, flight, open, connects }) = &self.transfer else { return Ok(None) };
         let size = |text: &String| parse_bytes(text).map_err(|what| format!("[transfer] {what}"));
@@ -184,7 +184,7 @@ impl Definition {
         })
     }
 
-    /// The scripts, with the sockets' options before them.
+    /// The scripts, preceded by the sockets' options.
     pub(super) fn workload(&self) -> Result<Workload, String> {
         let script = |side: &str, host: &HostTable, text: &str| -> Result<Script, String> {
             let options: Script =

@@ -1,4 +1,5 @@
-//! What must come out of a scenario? Ranges for what the applications feel, and the causes that the bill must name.
+//! What is expected of a scenario? Ranges for the applications' measurements, and the causes that
+//! the bill must name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use tcpwhy_twin::path::parse_duration;
 use tcpwhy_wire::Duration;
 
-/// What must come out.
+/// The expectations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expect {
     /// The median exchange, by the client's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exchange: Option<Span>,
-    /// The longest exchange, where only one of them meets the problem.
+    /// The longest exchange, if only one of them meets the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slowest: Option<Span>,
     /// The median one-way message, from the first write to the last read.
@@ -23,11 +24,13 @@ pub struct Expect {
     /// The median connect call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup: Option<Span>,
-    /// The only end, `client` or `server`, whose capture can show it: a packet that is lost before it reaches the other
-    /// end's capture is in none of its packets, and a path element that holds acknowledgements back stands between them.
+    /// The only end, `client` or `server`, whose capture can show it: a packet that is lost before
+    /// it reaches the other end's capture is in none of its packets, and a path element that holds
+    /// back ACKs is between the two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub visible: Option<String>,
-    /// Causes and their share of the elapsed time of all exchanges (or setups, or one-way messages) together.
+    /// Causes and their share of the total elapsed time of all exchanges (or setups, or one-way
+    /// messages).
     pub causes: Vec<ExpectedCause>,
 }
 
@@ -35,19 +38,19 @@ pub struct Expect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Span {
-    /// The least.
+    /// The minimum.
     pub min: Duration,
-    /// The most.
+    /// The maximum.
     pub max: Duration,
 }
 
 impl Span {
-    /// Whether it lies within.
+    /// Whether a span is within the range.
     pub fn contains(self, span: Duration) -> bool {
         self.min <= span && span <= self.max
     }
 
-    /// Whether every span lies within.
+    /// Whether every span is within the range.
     pub fn is_anything(self) -> bool {
         self.min == Duration::ZERO && self.max == Duration::MAX
     }
@@ -56,9 +59,9 @@ impl Span {
 /// `95%..`, `40%..60%`, `..5%` of the elapsed time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// The least, 0 to 1.
+    /// The minimum, 0 to 1.
     pub min: f64,
-    /// The most, 0 to 1.
+    /// The maximum, 0 to 1.
     pub max: f64,
 }
 

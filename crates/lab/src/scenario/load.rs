@@ -1,5 +1,5 @@
-//! How does a file become a scenario? Variant and fix are laid over the base, overrides over both, and `$name` is replaced
-//! by what `[set]` says.
+//! How does a file become a scenario? Variant and fix are merged over the base, overrides over
+//! both, and `$name` is replaced by its value in `[set]`.
 
 use std::str::FromStr;
 
@@ -11,9 +11,9 @@ use super::{Definition, Entry, Row, Scenario, ScenarioError};
 /// `rtt=40ms`, `n=3`, `client.initcwnd=3`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// What is set.
+    /// The setting's name.
     pub key: String,
-    /// To what.
+    /// Its value.
     pub value: String,
 }
 
@@ -30,7 +30,7 @@ impl FromStr for Override {
     }
 }
 
-/// What can be set in every scenario, besides what its `[set]` names.
+/// What can be set in every scenario, besides the names in its `[set]`.
 const EVERYWHERE: &str = "rtt, delay (one way), rate, queue, loss, seed; congestion, initcwnd, initrwnd, mtu, rcvbuf and \
                           sndbuf of both hosts, or of one as client.NAME or server.NAME";
 
@@ -79,7 +79,7 @@ pub(super) fn scenario(
         lay_over(&mut table, chosen);
     }
     if let Some(fix) = fix {
-        // A fix changes what comes out, so nothing of what was expected stays.
+        // A fix changes the outcome, so the expectations are dropped.
         table.remove("expect");
         let mut chosen = choose(fixes, "fix", fix)?;
         chosen.remove("what");
@@ -93,7 +93,7 @@ pub(super) fn scenario(
     };
     let (set_before, mut before) = (set.clone(), table.clone());
     for Override { key, value } in overrides {
-        // Another seed is the same problem.
+        // A different seed is still the same problem.
         if key == "seed" && !set.contains_key(key) {
             set_everywhere(&mut before, &set, key, value)?;
         }
@@ -116,7 +116,7 @@ pub(super) fn scenario(
     }
     let mut settings: Vec<(String, String)> =
         set.into_iter().map(|(key, value)| (key, as_text(&value))).collect();
-    // `$rate` must not be taken for `$r` and `ate`.
+    // `$rate` must not be read as `$r` followed by `ate`.
     settings.sort_by_key(|(key, _)| std::cmp::Reverse(key.len()));
     table.iter_mut().for_each(|(_, value)| substitute(value, &settings));
 
@@ -162,7 +162,8 @@ fn list(table: &Table, key: &str) -> Result<Vec<(String, Table)>, String> {
         .ok_or_else(|| format!("every [[{key}]] needs a name"))
 }
 
-/// A row of the table is of one form only, and one with a row of its own has been reported, or predicted, on its own.
+/// A row of the table belongs to one form only; a form with its own row has been reported, or
+/// predicted, separately.
 fn leave_the_row(base: &mut Table, above: &Table) {
     base.remove("row");
     if above.contains_key("row") {
@@ -180,7 +181,7 @@ fn choose(all: Vec<(String, Table)>, kind: &str, name: &str) -> Result<Table, St
     })
 }
 
-/// Whether a variant is nothing but these settings.
+/// Whether a variant consists only of these settings.
 fn makes(variant: &Table, before: &Table, set: &Table) -> bool {
     let only_sets =
         variant.keys().all(|key| ["set", "expect", "shows", "row", "note"].contains(&key.as_str()));
@@ -193,7 +194,8 @@ fn makes(variant: &Table, before: &Table, set: &Table) -> bool {
         && made.iter().zip(set).all(|(a, b)| a.0 == b.0 && as_text(a.1) == as_text(b.1))
 }
 
-/// What was stated is for other settings: the figure that a scenario is about stays, and any value of it will do.
+/// The stated expectations are for other settings: the figure that a scenario is about stays, with
+/// any value allowed.
 fn expect_anything(table: &mut Table) {
     let Some(Value::Table(expect)) = table.get_mut("expect") else { return };
     expect.remove("causes");
@@ -287,7 +289,7 @@ fn substitute(value: &mut Value, settings: &[(String, String)]) {
     }
 }
 
-/// A `$name` that is still there.
+/// An unresolved `$name`.
 fn unresolved(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => {

@@ -1,5 +1,6 @@
-//! Which problems can be recreated, and how? A scenario is a small TOML file that reads as a path from client to server
-//! (docs/scenarios.md); [`record`] builds it on the real kernel and leaves captures and truth.
+//! Which problems can be recreated, and how? A scenario is a small TOML file that reads as a path
+//! from client to server (docs/scenarios.md); [`record`] builds it on the real kernel and leaves
+//! captures and truth.
 
 mod definition;
 mod expect;
@@ -18,10 +19,11 @@ pub use run::{Recorded, path_truth, record};
 use crate::PairOptions;
 use crate::workload::Workload;
 
-/// The scenarios that the binary carries: name and text, sorted by name.
+/// The built-in scenarios: name and text, sorted by name.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
-/// One scenario, ready to run: with its variant chosen, fixed or not, and all overrides applied.
+/// One scenario, ready to run: with its variant chosen, with or without a fix, and all overrides
+/// applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// `split`, or `split@rtt-26` for a variant.
@@ -34,27 +36,27 @@ pub struct Scenario {
     pub case: Option<String>,
     /// What the case reported, in its own words.
     pub reported: Option<String>,
-    /// What a formula says, where there is one: `2 RTT + 40 ms`.
+    /// A formula's prediction, if there is one: `2 RTT + 40 ms`.
     pub theory: Option<String>,
     /// Its row in the table of the reference cases.
     pub row: Option<String>,
-    /// What is different here from the report, and why.
+    /// How this differs from the report, and why.
     pub note: Option<String>,
-    /// The transfer that arithmetic can predict.
+    /// The transfer, if arithmetic can predict it.
     pub transfer: Option<Transfer>,
-    /// What is drawn of it.
+    /// What to draw.
     pub picture: Option<Picture>,
     /// The hosts and the path between them.
     pub pair: PairOptions,
     /// What both sides do.
     pub workload: Workload,
-    /// What must come out.
+    /// What is expected.
     pub expect: Expect,
     /// All of this as TOML: enough to run it again.
     pub definition: String,
 }
 
-/// What the list of scenarios says about one.
+/// An entry in the list of scenarios.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its name.
@@ -71,10 +73,10 @@ pub struct Entry {
     pub rows: Vec<Row>,
 }
 
-/// A form that stands in the table of the reference cases.
+/// A form with a row in the table of the reference cases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// `A1 initial window 1`: the case, the place in it, and what the row is about.
+    /// `A1 initial window 1`: the case, the position in it, and the subject.
     pub label: String,
     /// `a-window-of-one`, `a-window-of-one@initcwnd-2`
     pub form: String,
@@ -99,7 +101,7 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// Every scenario that the binary carries, by name.
+/// Every built-in scenario, by name.
 ///
 /// # Errors
 /// A file is broken, which a test rules out.
@@ -107,7 +109,7 @@ pub fn catalogue() -> Result<Vec<Entry>, ScenarioError> {
     FILES.iter().map(|(name, text)| load::entry(name, text)).collect()
 }
 
-/// One scenario by its name, or a file of one's own by its path.
+/// One scenario by its name, or a file by its path.
 ///
 /// # Errors
 /// There is none, or the file cannot be read.
@@ -115,7 +117,7 @@ pub fn entry(name: &str) -> Result<Entry, ScenarioError> {
     load::entry(name, &text_of(name)?)
 }
 
-/// The text of a scenario that the binary carries, or of a file.
+/// The text of a built-in scenario, or of a file.
 fn text_of(name: &str) -> Result<Cow<'static, str>, ScenarioError> {
     let fail = |what| ScenarioError { scenario: name.to_owned(), what };
     if let Some((_, text)) = FILES.iter().find(|(file, _)| *file == name) {
@@ -129,7 +131,8 @@ fn text_of(name: &str) -> Result<Cow<'static, str>, ScenarioError> {
 }
 
 impl Scenario {
-    /// Loads `name` (`split`, `split@rtt-26`, `my/own.toml`), fixed or not, with overrides such as `rtt=40ms`.
+    /// Loads `name` (`split`, `split@rtt-26`, `my/own.toml`), with or without a fix, with overrides
+    /// such as `rtt=40ms`.
     ///
     /// # Errors
     /// There is no such scenario, variant, fix or setting; the error names those that exist.
@@ -138,10 +141,10 @@ impl Scenario {
         Self::parse(name, &text_of(stem)?, fix, overrides)
     }
 
-    /// The same from the text of a file of one's own.
+    /// The same from the text of a file.
     ///
     /// # Errors
-    /// As [`Scenario::load`], and what is wrong with the text.
+    /// As [`Scenario::load`], or errors in the text.
     pub fn parse(
         name: &str,
         text: &str,

@@ -1,5 +1,5 @@
-//! How is a scenario recorded? Hosts, path and captures first, then the applications; captures end when the kernels have
-//! nothing more to say.
+//! How is a scenario recorded? Hosts, path and captures first, then the applications; captures end
+//! when the kernels have nothing more to send.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration as StdDuration;
@@ -12,7 +12,7 @@ use crate::truth::{TruePath, Truth};
 use crate::workload::{self, Prepared};
 use crate::{Error, Folder, Host, Pair, PathSpec, sys};
 
-/// What a run left behind.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
     /// The capture next to the client: `client.pcapng`.
@@ -21,7 +21,7 @@ pub struct Recorded {
     pub server_capture: PathBuf,
     /// `truth.json`.
     pub truth_file: PathBuf,
-    /// What the captures counted, client's and server's.
+    /// The captures' counts, client's and server's.
     pub stats: [capture::Stats; 2],
     /// What really happened.
     pub truth: Truth,
@@ -29,19 +29,19 @@ pub struct Recorded {
 
 const CAPTURES: [&str; 2] = ["client.pcapng", "server.pcapng"];
 const TRUTH: &str = "truth.json";
-/// Kept of each packet: IPv4 and TCP with all options fit.
+/// Bytes kept of each packet: enough for IPv4 and TCP with all options.
 const SNAPLEN_BYTES: u32 = 96;
-/// After the applications have ended, their kernels get this long to end the connections.
+/// After the applications have ended, the kernels get this long to end the connections.
 const SETTLE_LIMIT: StdDuration = StdDuration::from_secs(5);
 
 /// Builds the scenario, runs it, and writes its captures and its truth into `dir`, which is created.
 ///
 /// # Errors
-/// The machine does not allow it; the error says what would. What goes wrong on the connections themselves is in the
-/// truth.
+/// The machine does not allow it; the error says what would. Failures of the connections themselves
+/// are in the truth.
 pub fn record(scenario: &Scenario, dir: &Path) -> Result<Recorded, Error> {
-    // On a thread of its own, whose precedence every thread of the laboratory inherits: what other programs do on this
-    // machine meanwhile must not become part of the path.
+    // On a separate thread, whose precedence every thread of the laboratory inherits: other
+    // programs on this machine must not become part of the path.
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .name("scenario".to_owned())
@@ -56,7 +56,7 @@ pub fn record(scenario: &Scenario, dir: &Path) -> Result<Recorded, Error> {
 
 fn record_here(scenario: &Scenario, dir: &Path, real_time: bool) -> Result<Recorded, Error> {
     let folder = Folder::make(dir).map_err(Error::step(format!("create {}", dir.display())))?;
-    // Written last: where it is, the recording is whole.
+    // Written last: if it exists, the recording is complete.
     folder.remove(TRUTH).map_err(Error::step(format!("remove {}", folder.join(TRUTH).display())))?;
 
     let pair = Pair::build(&scenario.pair)?;
@@ -113,7 +113,7 @@ fn start_capture(
     }
 }
 
-/// What the path did, a row for each packet.
+/// The path's log, a row for each packet.
 ///
 /// # Errors
 /// The interfaces' counters cannot be read.

@@ -1,4 +1,4 @@
-//! Is a scenario read as it is written, and a wrong one refused with its place?
+//! Is a scenario parsed as written, and an invalid one rejected with the place of the error?
 
 use super::*;
 use crate::workload::{Setting, Step};
@@ -199,13 +199,13 @@ fn a_scenario_is_recorded_at_both_ends_with_the_truth_beside() {
     assert!((26_000_000..40_000_000).contains(&connection.setup.elapsed_ns), "{:?}", connection.setup);
     assert_eq!(connection.exchanges.len(), 6);
     for exchange in &connection.exchanges {
-        // Two round trips, and from the second on the delayed acknowledgement's 40 ms.
+        // Two round trips, and from the second on the delayed ACK's 40 ms.
         let least = if exchange.n == 1 { 52_000_000 } else { 92_000_000 };
         assert!((least..150_000_000).contains(&exchange.elapsed_ns), "{exchange:?}");
         assert_eq!((exchange.request_bytes, exchange.reply_bytes), (120, 64));
     }
 
-    // The same packets at both ends, the client's 13 ms earlier or later.
+    // The same packets at both ends, 13 ms apart.
     let (client, server) = (segments(&recorded.client_capture), segments(&recorded.server_capture));
     assert_eq!(client.len(), server.len());
     assert!(client[0].flags.syn() && client[1].flags.syn());
@@ -216,7 +216,7 @@ fn a_scenario_is_recorded_at_both_ends_with_the_truth_beside() {
     assert_eq!((bytes(&client), bytes(&server)), (6 * 184, 6 * 184));
     assert!(recorded.stats.iter().all(|stats| stats.dropped + stats.unread == 0));
 
-    // What the application saw lies around what the capture beside it saw.
+    // The application's measurements surround those of the capture next to it.
     let first_data = client.iter().find(|segment| segment.payload_len > 0).unwrap();
     let start_ns = connection.exchanges[0].start_ns;
     assert!((0..5_000_000).contains(&(first_data.at.as_nanos() - start_ns)), "one clock for both");

@@ -1,5 +1,5 @@
-//! How is a script carried out? By plain sockets and blocking calls, as applications do it, with a note of the time
-//! before and after each call.
+//! How is a script executed? With plain sockets and blocking calls, as in applications, and a note of the
+//! time before and after each call.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -21,24 +21,24 @@ use super::script::{Amount, QuickAck, Script, Setting, Step, WriteCall};
 use super::watch::Watch;
 use crate::sys;
 
-/// Which part an agent plays.
+/// The role of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Client,
     Server,
 }
 
-/// Carries out one side's script.
+/// Executes one side's script.
 pub(super) struct Agent {
     role: Role,
     server: SocketAddr,
-    /// No single call may take longer.
+    /// Time limit of a single call.
     limit: StdDuration,
-    /// How often the kernel's view is looked at meanwhile.
+    /// How often the kernel's view is sampled meanwhile.
     watch_every: Option<StdDuration>,
     watch: Option<Watch>,
     listener: Option<OwnedFd>,
-    /// Options for sockets that are not there yet.
+    /// Options for sockets that do not exist yet.
     options: Vec<Setting>,
     socket: Option<OwnedFd>,
     quick_ack_always: bool,
@@ -47,7 +47,7 @@ pub(super) struct Agent {
     /// The last call that moved bytes.
     last: Option<Op>,
     peer_closed: bool,
-    /// What is sent.
+    /// The bytes to send.
     payload: Vec<u8>,
     /// The same as a file, for sendfile.
     file: Option<OwnedFd>,
@@ -55,13 +55,13 @@ pub(super) struct Agent {
     log: AgentLog,
 }
 
-/// Why a script ends before its last step. Every form but `PeerClosed` ends all of it.
+/// Why a script ends before its last step. Every reason but `PeerClosed` ends all of it.
 enum Stop {
     /// The peer has closed while a read waited: ends the innermost `repeat` without a count.
     PeerClosed,
-    /// Nobody will connect any more.
+    /// No more clients will connect.
     NoMoreConnections,
-    /// A call failed: it stands in the log.
+    /// A call failed: it is in the log.
     Failed(String),
 }
 
@@ -95,8 +95,8 @@ impl Agent {
         }
     }
 
-    /// Opens the server's listening socket with the options that stand before the script's first `accept`. A copy of
-    /// it lets the caller end the wait for connections that never come.
+    /// Opens the server's listening socket with the options before the script's first `accept`. A duplicate
+    /// of it lets the caller end the wait for connections that never come.
     pub(super) fn listen(&mut self, script: &Script) -> io::Result<OwnedFd> {
         let socket = self.open()?;
         sockopt::set_socket_reuseaddr(&socket, true)?;
@@ -112,13 +112,13 @@ impl Agent {
         Ok(copy)
     }
 
-    /// Where the server listens.
+    /// The server's address.
     pub(super) fn listens_on(&self) -> io::Result<SocketAddr> {
         let listener = self.listener.as_ref().ok_or_else(|| io::Error::other("not listening"))?;
         address(rustix::net::getsockname(listener)?)
     }
 
-    /// Carries out the script; open connections are closed at its end.
+    /// Executes the script; open connections are closed at its end.
     pub(super) fn run(mut self, script: &Script) -> AgentLog {
         if let ControlFlow::Break(Stop::Failed(what)) = self.steps(&script.0) {
             self.log.failure = Some(what);
@@ -234,7 +234,7 @@ impl Agent {
         self.established(socket)
     }
 
-    /// A log for a new connection.
+    /// Starts the log of a new connection.
     fn begin(&mut self, local: SocketAddr, peer: SocketAddr) {
         let connection = ConnectionLog { local, peer, events: Vec::new(), samples: Vec::new() };
         self.log.connections.push(connection);
@@ -250,7 +250,7 @@ impl Agent {
         if let Err(errno) = limited {
             return self.fail("setsockopt(SO_RCVTIMEO)", &errno);
         }
-        // Options of the listening socket are inherited (inet_csk_clone_lock), but not this one.
+        // Options of the listening socket are inherited (inet_csk_clone_lock), except this one.
         if self.options.contains(&Setting::QuickAck(QuickAck::Always)) {
             self.quick_ack_always = true;
         }
@@ -347,7 +347,7 @@ impl Agent {
             let first_after_writes = self.last != Some(Op::Read);
             let n = self.moved(Op::Read, start, result.map(|(n, _)| n))? as u64;
             if first_after_writes && self.role == Role::Server {
-                // What the exchange before this one has cost is known by now.
+                // The cost of the previous exchange is known by now.
                 self.sample();
             }
             if n == 0 {
@@ -415,7 +415,7 @@ impl Agent {
         }
     }
 
-    /// Closes what is open.
+    /// Closes an open connection.
     fn close(&mut self, op: Op) {
         if self.socket.is_none() {
             return;
@@ -446,7 +446,7 @@ impl Agent {
         self.note(event(op, start, now()));
     }
 
-    /// What happens between connections belongs to none.
+    /// Events between connections belong to none.
     fn note(&mut self, event: Event) {
         if let Some(connection) = self.log.connections.last_mut() {
             connection.events.push(event);
@@ -464,18 +464,18 @@ impl Agent {
     fn open(&self) -> io::Result<OwnedFd> {
         let family = if self.server.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        // Bounds connect and accept.
+        // Limits connect and accept.
         sockopt::set_socket_timeout(&socket, Timeout::Send, Some(self.limit))?;
         sockopt::set_socket_timeout(&socket, Timeout::Recv, Some(self.limit))?;
         Ok(socket)
     }
 
-    /// Has `bytes` at hand, in memory or as a file: making them up takes no time of the write's.
+    /// Prepares `bytes`, in memory or as a file, so that generating them is not part of the write's time.
     fn prepare(&mut self, bytes: u64, how: WriteCall) -> io::Result<()> {
         let have = self.payload.len();
         let longer = (bytes as usize) > have;
         if longer {
-            // Any content that compresses badly would do; no byte is the same as its neighbour.
+            // Any content that compresses badly would do; no byte equals its neighbour.
             self.payload.extend((have..bytes as usize).map(|n| (n.wrapping_mul(167) >> 3) as u8));
         }
         if how == WriteCall::SendFile && (longer || self.file.is_none()) {
@@ -490,7 +490,7 @@ impl Agent {
     }
 }
 
-/// Sets an option; for a buffer, returns what the kernel made of it.
+/// Sets an option; for a buffer, returns the kernel's actual size.
 fn apply(socket: BorrowedFd<'_>, setting: &Setting) -> io::Result<Option<u64>> {
     match setting {
         Setting::NoDelay(on) => sockopt::set_tcp_nodelay(socket, *on)?,

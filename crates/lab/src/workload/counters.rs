@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 /// Counters by group and name: `TcpExt.DelayedACKs`.
 pub type Counters = BTreeMap<String, i64>;
 
-/// The files that have them, below `/proc/thread-self`.
+/// The files with counters, below `/proc/thread-self`.
 pub(super) const FILES: [&str; 2] = ["net/netstat", "net/snmp"];
 
-/// Reads what one of the files says: pairs of lines, names above values.
+/// Parses one of the files: pairs of lines, names above values.
 pub(super) fn parse(text: &str, into: &mut Counters) {
     let lines: Vec<&str> = text.lines().collect();
     for [names, values] in lines.as_chunks::<2>().0 {
@@ -23,7 +23,7 @@ pub(super) fn parse(text: &str, into: &mut Counters) {
     }
 }
 
-/// What has changed.
+/// The changes.
 pub(super) fn since(before: &Counters, after: &Counters) -> Counters {
     after
         .iter()

@@ -1,7 +1,7 @@
-//! What do the applications do on the two hosts, and what do they see by their own clocks?
+//! What do the applications do on the two hosts, and what do they observe by their own clocks?
 //!
-//! A [`Script`] for each side is carried out by plain blocking sockets ([`run`]). The logs are the truth that captures of
-//! the same conversation are judged against.
+//! A [`Script`] for each side is executed with plain blocking sockets ([`run`]). The logs are the
+//! truth that captures of the same conversation are compared with.
 
 mod agent;
 mod counters;
@@ -34,11 +34,11 @@ pub struct Workload {
     pub client: Script,
     /// The side that accepts.
     pub server: Script,
-    /// Where the server listens; 0 for any free port.
+    /// The server's port; 0 for any free one.
     pub port: u16,
-    /// No single call may take longer: a script that deadlocks ends with an error.
+    /// Time limit of a single call: a script that deadlocks ends with an error.
     pub call_limit: StdDuration,
-    /// How often the kernel's view of each socket is looked at meanwhile; never where `None`.
+    /// How often the kernel's view of each socket is sampled; never if `None`.
     pub watch_every: Option<StdDuration>,
 }
 
@@ -49,35 +49,36 @@ impl Workload {
     }
 }
 
-/// What both sides saw.
+/// The observations of both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Where the server listened.
+    /// The server's address.
     pub server_address: SocketAddr,
-    /// The client's account.
+    /// The client's log.
     pub client: AgentLog,
-    /// The server's account.
+    /// The server's log.
     pub server: AgentLog,
-    /// What the kernels of client and server counted meanwhile. On one host both are the same counters.
+    /// The counters of client's and server's kernels meanwhile. On one host both are the same.
     pub counters: [Counters; 2],
 }
 
 impl Run {
-    /// Why a script ended early, where one did.
+    /// Why a script ended early, if one did.
     pub fn failure(&self) -> Option<&str> {
         self.client.failure.as_deref().or(self.server.failure.as_deref())
     }
 }
 
-/// Carries out a workload; returns when both scripts have ended.
+/// Executes a workload; returns when both scripts have ended.
 ///
 /// # Errors
-/// The sockets or threads could not be set up. What goes wrong on the connection itself is in the logs.
+/// The sockets or threads could not be set up. Failures of the connection itself are in the logs.
 pub fn run(workload: &Workload, client: &impl Stage, server: &impl Stage) -> Result<Run, Error> {
     prepare(workload, client, server, 0)?.run()
 }
 
-/// A workload whose server listens already, so that captures can start before the first packet.
+/// A workload whose server is already listening, so that captures can start before the first
+/// packet.
 pub struct Prepared<'a, C, S> {
     workload: &'a Workload,
     client: &'a C,
@@ -88,7 +89,8 @@ pub struct Prepared<'a, C, S> {
     before: [Counters; 2],
 }
 
-/// Opens the server's listening socket. With a workload's port of 0, `port` is taken; with that 0 too, a free one.
+/// Opens the server's listening socket. If the workload's port is 0, `port` is used; if that is 0
+/// too, a free one.
 ///
 /// # Errors
 /// As [`run`].
@@ -116,12 +118,12 @@ pub fn prepare<'a, C: Stage, S: Stage>(
 }
 
 impl<C: Stage, S: Stage> Prepared<'_, C, S> {
-    /// Where the server listens.
+    /// The server's address.
     pub const fn server_address(&self) -> SocketAddr {
         self.server_address
     }
 
-    /// Carries out both scripts.
+    /// Executes both scripts.
     ///
     /// # Errors
     /// As [`run`].
@@ -139,7 +141,8 @@ impl<C: Stage, S: Stage> Prepared<'_, C, S> {
             .enter(move || Agent::new(Role::Client, address, limit, watch).run(&script))
             .map_err(Error::step("start the client's thread"));
         let client = asking.and_then(|thread| joined(thread).map_err(Error::step("run the client")));
-        // Nobody connects any more: a server that waits for it stops waiting (accept returns EINVAL).
+        // No more clients will connect: a server that waits for one stops waiting (accept returns
+        // EINVAL).
         let _ = rustix::net::shutdown(&self.listener, Shutdown::Both);
         let server = joined(serving).map_err(Error::step("run the server"))?;
         let client = client?;

@@ -1,4 +1,4 @@
-//! What does one side of a conversation do, in writing? One step a line, blocks end with `end`:
+//! How is one side of a conversation written down? One step per line; blocks end with `end`:
 //!
 //! ```text
 //! nodelay on
@@ -26,43 +26,43 @@ pub enum Step {
     Connect,
     /// `accept`: takes the next connection; an open one is closed first.
     Accept,
-    /// An option of the socket. Before `connect` or `accept` it is set before the handshake (on the listening socket,
-    /// which hands it on), otherwise at once.
+    /// A socket option. Before `connect` or `accept` it is set before the handshake (on the
+    /// listening socket, which passes it on), otherwise at once.
     Set(Setting),
     /// `write 4m in 32k every 1ms`: `bytes` in calls of at most `piece`, `pause` between the calls.
     Write {
-        /// In all.
+        /// Total bytes.
         bytes: u64,
-        /// The most for one call.
+        /// Maximum per call.
         piece: u64,
-        /// Between calls.
+        /// Pause between calls.
         pause: Option<Duration>,
-        /// Which call.
+        /// The call used.
         how: WriteCall,
     },
     /// `writev 20 100`: one call that gathers parts.
     Writev(Vec<u64>),
     /// `read 64`, `read 4m by 16k every 1ms`, `read some`, `read all`.
     Read {
-        /// How much is waited for.
+        /// How much to wait for.
         amount: Amount,
-        /// The most for one call.
+        /// Maximum per call.
         piece: u64,
-        /// Between calls.
+        /// Pause between calls.
         pause: Option<Duration>,
     },
-    /// `think 40ms`: the application is busy with itself.
+    /// `think 40ms`: the application is busy elsewhere.
     Think(Duration),
     /// `repeat`, `repeat 40`, `repeat 40 every 1s` ... `end`. Without a count: until the peer has closed.
     Repeat {
-        /// How often.
+        /// Number of iterations.
         times: Option<u64>,
-        /// Iterations begin on a grid of this step; one that takes longer delays the next.
+        /// Iterations begin on a grid of this interval; one that takes longer delays the next.
         every: Option<Duration>,
-        /// What is repeated.
+        /// The steps to repeat.
         steps: Vec<Step>,
     },
-    /// `shutdown`: no more will be written.
+    /// `shutdown`: nothing more will be written.
     Shutdown,
     /// `close`.
     Close,
@@ -89,18 +89,18 @@ pub enum Setting {
     PacingRate(u64),
 }
 
-/// How quick acknowledgements are asked for.
+/// How quick acknowledgements are requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuickAck {
     /// Now.
     Once,
     /// Now and after each read.
     Always,
-    /// Not.
+    /// Off.
     Off,
 }
 
-/// Which call writes.
+/// The call that writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteCall {
     /// `write 20`: send.
@@ -116,18 +116,18 @@ pub enum WriteCall {
 pub enum Amount {
     /// That many bytes.
     Bytes(u64),
-    /// Whatever one call gives.
+    /// Whatever one call returns.
     Some,
     /// Everything until the peer has closed.
     All,
 }
 
-/// A line that cannot be read, and why.
+/// A line that cannot be parsed, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptError {
     /// From 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The error.
     pub what: String,
 }
 
@@ -139,7 +139,7 @@ impl fmt::Display for ScriptError {
 
 impl std::error::Error for ScriptError {}
 
-/// What one call moves unless the script says otherwise.
+/// Bytes per call unless the script says otherwise.
 const PIECE_BYTES: u64 = 64 << 10;
 
 impl std::str::FromStr for Script {
@@ -178,7 +178,7 @@ impl std::str::FromStr for Script {
     }
 }
 
-/// A block that is being read.
+/// A block that is being parsed.
 #[derive(Default)]
 struct Block {
     line: usize,

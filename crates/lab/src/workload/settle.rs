@@ -1,10 +1,12 @@
-//! When is a conversation over on the wire? When the kernels on both sides have nothing left to send or to wait for.
+//! When is a conversation over on the wire? When neither kernel has anything left to send or to
+//! wait for.
 
 use std::time::Duration;
 
 use super::Stage;
 
-/// Waits until no connection of `port` is in a state that still sends, for `limit` at the most. Says whether that was so.
+/// Waits until no connection of `port` is in a state that still sends, at most for `limit`. Returns
+/// whether that was reached.
 pub fn settle<S: Stage>(stages: &[&S], port: u16, limit: Duration) -> bool {
     let steps = (limit.as_millis() / STEP.as_millis()).max(1);
     for _ in 0..steps {

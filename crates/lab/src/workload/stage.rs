@@ -1,4 +1,4 @@
-//! Where does an agent run? On a host of the laboratory, or right here.
+//! Where does an agent run? On a host of the laboratory, or in this process's own network.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::Host;
 
-/// A place with a network of its own.
+/// A place with its own network.
 pub trait Stage {
     /// Runs `work` on a new thread there.
     ///
@@ -20,7 +20,7 @@ pub trait Stage {
     /// The address to listen on and to connect to.
     fn address(&self) -> IpAddr;
 
-    /// A file below `/proc/thread-self` as it stands there.
+    /// A file below `/proc/thread-self`, as seen there.
     ///
     /// # Errors
     /// It cannot be read.
@@ -53,7 +53,7 @@ impl Stage for Here {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<JoinHandle<T>> {
-        // A new thread has the network namespace of the one that starts it.
+        // A new thread inherits the network namespace of its creator.
         thread::Builder::new().spawn(work)
     }
 

@@ -1,4 +1,4 @@
-//! Agents against the kernel over plain loopback, which any user may use.
+//! Do agents work against the kernel over plain loopback, which any user may use?
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn an_exchange_is_logged_at_both_ends() {
     assert_eq!(calls(client), [(Op::Write, 20), (Op::Write, 100), (Op::Read, 64)].repeat(3));
     let received: u64 = calls(server).iter().filter(|(op, _)| *op == Op::Read).map(|(_, n)| n).sum();
     assert_eq!(received, 360);
-    // Time moves forward, and thinking takes the time it was told to.
+    // Time moves forward, and thinking takes the requested time.
     for log in [client, server] {
         assert!(log.events.is_sorted_by_key(|event| event.start_ns));
         assert!(log.events.iter().all(|event| event.start_ns <= event.end_ns));
@@ -74,7 +74,8 @@ fn every_kind_of_write_arrives() {
     assert_eq!(client.last(), Some(&(Op::Read, 0)), "the server closed in answer");
 }
 
-/// 4 MB at 320 Mbit/s are 100 ms; the first ten segments, of 64 KB here, are not paced (tcp_update_skb_after_send).
+/// 4 MB at 320 Mbit/s take 100 ms; the first ten segments, of 64 KB here, are not paced
+/// (tcp_update_skb_after_send).
 #[test]
 fn a_pacing_rate_holds_what_is_written() {
     let run = run_here("connect\nwrite 10\nread 4m", "pacing 320mbit\naccept\nread 10\nwrite 4m");

@@ -1,4 +1,4 @@
-//! What limits a socket from moment to moment? Its `TCP_INFO`, read again and again beside the application.
+//! What limits a socket at each moment? Its `TCP_INFO`, sampled while the application runs.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use tcpwhy_host::TcpInfo;
 
 use super::log::{Sample, now};
 
-/// Samples a socket on a thread of its own.
+/// Samples a socket on a separate thread.
 pub(super) struct Watch {
     over: Arc<AtomicBool>,
     thread: JoinHandle<Vec<Sample>>,
 }
 
 impl Watch {
-    /// Begins. `None` where there is no thread to be had: the application goes first.
+    /// Starts. `None` if there is no thread: the application goes first.
     pub(super) fn begin(socket: &OwnedFd, every: StdDuration) -> Option<Self> {
         let socket = socket.try_clone().ok()?;
         let over = Arc::new(AtomicBool::new(false));
@@ -35,7 +35,7 @@ impl Watch {
         Some(Self { over, thread: thread.ok()? })
     }
 
-    /// Ends, and says what was seen.
+    /// Ends, and returns the samples.
     pub(super) fn end(self) -> Vec<Sample> {
         self.over.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or_default()

@@ -1,5 +1,6 @@
-//! When would another stack have acknowledged? Holds back the pure acknowledgements of a receiver that sends one for every
-//! segment (a Linux host with `quickack` on the route), and lets through those that the other stack would have sent.
+//! When would another stack have sent an ACK? Holds back the pure ACKs of a receiver that sends one
+//! for every segment (a Linux host with `quickack` on the route), and passes those that the other
+//! stack would have sent.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,7 +11,7 @@ use super::{DropReason, Output, Packet, TcpHead};
 /// A receiver's rule for acknowledging data that arrives in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckPolicy {
-    /// Acknowledge when this many segments are unacknowledged; 1 is at once.
+    /// Acknowledge when this many segments are unacknowledged; 1 means at once.
     pub every: u32,
     /// What counts as a segment.
     pub count: Count,
@@ -34,14 +35,14 @@ pub enum Count {
 pub enum Timer {
     /// The first unacknowledged segment.
     FirstSegment,
-    /// Each unacknowledged segment, again.
+    /// Each unacknowledged segment restarts it.
     EachSegment,
-    /// A clock that ticks all the time (BSD's 200 ms fast timeout): the acknowledgement leaves with the next tick.
+    /// A free-running clock (BSD's 200 ms fast timeout): the ACK leaves with the next tick.
     Tick,
 }
 
 impl AckPolicy {
-    /// A stack by name, with what it is known to do; `None` for an unknown name.
+    /// The known policy of a stack, by name; `None` for an unknown name.
     pub fn named(stack: &str) -> Option<Self> {
         let policy = |every, after_ms, timer| Self {
             every,
@@ -57,8 +58,8 @@ impl AckPolicy {
             "windows-10" | "windows-11" | "freebsd" => Some(policy(2, 40, Timer::FirstSegment)),
             // 4.4BSD: tcp_fasttimo runs every 200 ms whatever arrives.
             "bsd" => Some(policy(2, 200, Timer::Tick)),
-            // XNU, net.inet.tcp.delayed_ack=3: every second packet, and every eighth once it takes the connection for a
-            // stream; TCPTV_DELACK is 100 ms.
+            // XNU, net.inet.tcp.delayed_ack=3: every second packet, and every eighth once it
+            // considers the connection a stream; TCPTV_DELACK is 100 ms.
             "macos" => Some(policy(2, 100, Timer::FirstSegment)),
             "macos-streaming" => Some(policy(8, 100, Timer::FirstSegment)),
             _ => None,
@@ -66,12 +67,12 @@ impl AckPolicy {
     }
 }
 
-/// An [`AckPolicy`] at work, for every connection that passes.
+/// An [`AckPolicy`] in operation, for every connection that passes.
 #[derive(Debug)]
 pub struct AckThinner {
     policy: AckPolicy,
     flows: BTreeMap<Key, Flow>,
-    /// When held acknowledgements are to be sent.
+    /// When held ACKs are to be sent.
     timers: BTreeSet<(Instant, Key)>,
     started: Option<Instant>,
     out: VecDeque<(Packet, Option<DropReason>)>,
@@ -83,20 +84,21 @@ type Key = (Endpoint, Endpoint);
 /// One connection.
 #[derive(Debug)]
 struct Flow {
-    /// Up to where the sender knows; `None` until the receiver has acknowledged anything (a client's SYN does not).
+    /// What the sender knows to be acknowledged; `None` until the receiver has acknowledged
+    /// anything (a client's SYN does not).
     acked: Option<Seq>,
-    /// Up to where the receiver has got.
+    /// What the receiver has received.
     received: Seq,
     /// Segments between the two.
     segments: u32,
     /// Payload of a full segment.
     mss: u32,
-    /// The latest acknowledgement, and when it is to be sent.
+    /// The latest ACK, and when it is to be sent.
     held: Option<(Packet, Instant)>,
 }
 
 impl AckThinner {
-    /// Lets through what `policy` would send.
+    /// Passes what `policy` would send.
     pub const fn new(policy: AckPolicy) -> Self {
         Self { policy, flows: BTreeMap::new(), timers: BTreeSet::new(), started: None, out: VecDeque::new() }
     }
@@ -138,12 +140,12 @@ impl AckThinner {
         let key = (tcp.src, tcp.dst);
         let flow = self.flows.entry(key).or_insert_with(|| Flow::new(&tcp));
         if tcp.flags.syn() {
-            // The ports may be used again.
+            // The ports may be reused.
             let held = flow.held.take();
             *flow = Flow { held, ..Flow::new(&tcp) };
         }
-        // What carries the acknowledgement anyway, or says what must be said at once (the end of the handshake, a gap:
-        // RFC 5681, 4.2, a probe's answer, an opened window) is not held.
+        // An ACK is not held if it is carried by something else, or must be sent at once (the end
+        // of the handshake, a gap: RFC 5681, 4.2, the answer to a probe, an opened window).
         let due = match flow.acked {
             Some(acked) if tcp.is_pure_ack() && !tcp.sack && tcp.ack.after(flow.received) => {
                 flow.segments += (tcp.ack - flow.received).unsigned_abs().div_ceil(flow.mss);
@@ -191,7 +193,8 @@ impl AckPolicy {
 
 impl Flow {
     fn new(tcp: &TcpHead) -> Self {
-        // Data segments are as long as this side's MSS option allows, less the time stamps that both sides agreed on.
+        // Data segments are as long as this side's MSS option allows, minus the time stamps that
+        // both sides agreed on.
         let options = if tcp.timestamps { TIMESTAMPS_LEN } else { 0 };
         let mss = u32::from(tcp.mss.unwrap_or(1460)).saturating_sub(options).max(1);
         Self { acked: None, received: tcp.ack, segments: 0, mss, held: None }
@@ -204,5 +207,5 @@ fn next_tick(started: Instant, now: Instant, period: Duration) -> Instant {
     started + Duration::from_nanos(ticks.saturating_mul(period_ns))
 }
 
-/// RFC 7323, appendix A: ten bytes and two of padding.
+/// RFC 7323, appendix A: ten bytes plus two of padding.
 const TIMESTAMPS_LEN: u32 = 12;

@@ -1,5 +1,5 @@
-//! How long does a packet wait for the ones before it, and then for its own bits? A queue and the link that empties it,
-//! one packet after the other: by a rate, or by a trace of delivery opportunities.
+//! How long does a packet wait for earlier ones, and then for its own bits? A queue and the link
+//! that empties it, one packet after the other: by a rate, or by a trace of delivery opportunities.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use tcpwhy_wire::{Duration, Instant};
 use super::codel::Codel;
 use super::{DropReason, Output, Packet};
 
-/// How much the queue holds. The packet that is being sent has left it.
+/// Capacity of the queue. The packet that is being sent is not in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// Bytes, from the IP header on.
@@ -25,11 +25,11 @@ pub struct Bottleneck {
     codel: Option<Codel>,
     queue: VecDeque<Packet>,
     queued_bytes: u64,
-    /// What has come out and was not fetched yet.
+    /// Packets that have come out and were not fetched yet.
     out: VecDeque<(Packet, Option<DropReason>)>,
 }
 
-/// What empties the queue.
+/// The link that empties the queue.
 #[derive(Debug)]
 pub enum Server {
     /// A serial link: each packet takes its bits' time.
@@ -68,7 +68,7 @@ impl Bottleneck {
             Limit::Bytes(limit) => self.queued_bytes + u64::from(packet.len) > limit,
             Limit::Packets(limit) => self.queue.len() as u64 >= limit,
         };
-        // An idle link takes the packet from the queue in the same instant.
+        // An idle link takes the packet from the queue at the same instant.
         if full && (self.server.is_sending() || !self.queue.is_empty()) {
             self.out.push_back((packet, Some(DropReason::QueueFull)));
             return;
@@ -78,7 +78,7 @@ impl Bottleneck {
         self.queue.push_back(packet);
     }
 
-    /// Lets the server work until `until`; answers when it will next have something to do.
+    /// Lets the server work until `until`; returns when it will next have something to do.
     fn advance(&mut self, until: Instant) -> Option<Instant> {
         loop {
             if !self.server.is_sending() {
@@ -155,7 +155,8 @@ pub struct Rate {
     bits_per_s: u64,
     overhead_bytes: u32,
     free_at: Instant,
-    /// Bits times 10^9 that the last finishing time was rounded down by, so that rounding does not add up.
+    /// Bits times 10^9 by which the last finishing time was rounded down, so that rounding errors
+    /// do not add up.
     carry: u128,
     sending: Option<Packet>,
 }
@@ -188,16 +189,16 @@ impl Rate {
     }
 }
 
-/// A trace of delivery opportunities, as mahimahi's link shell reads them: at each time [`Trace::OPPORTUNITY_BYTES`]
-/// may leave; what is not used is lost; the trace repeats with its last time as the period. Time zero is the first
-/// packet's arrival.
+/// A trace of delivery opportunities, as read by mahimahi's link shell: at each time,
+/// [`Trace::OPPORTUNITY_BYTES`] may leave; unused opportunities are lost; the trace repeats with
+/// its last time as the period. Time zero is the first packet's arrival.
 #[derive(Debug)]
 pub struct Trace {
     times: Vec<Duration>,
     start: Option<Instant>,
     round: i64,
     next: usize,
-    /// Of the opportunity at `budget_at`.
+    /// Left of the opportunity at `budget_at`.
     budget_bytes: u32,
     budget_at: Instant,
     /// Bytes of the packet still to be sent.
@@ -208,7 +209,7 @@ impl Trace {
     /// What one opportunity delivers: a full packet.
     pub const OPPORTUNITY_BYTES: u32 = 1500;
 
-    /// A trace from times in order; the last must be positive. `None` where they are not.
+    /// A trace from sorted times; the last must be positive. `None` otherwise.
     pub fn new(times: Vec<Duration>) -> Option<Self> {
         let rising = times.is_sorted() && times.first().is_some_and(|first| *first >= Duration::ZERO);
         let repeats = times.last().is_some_and(|last| last.is_positive());
@@ -229,7 +230,8 @@ impl Trace {
         self.start.unwrap_or_default() + period.times(round) + self.times[n]
     }
 
-    /// When bytes can leave, at or after `arrived`: in what is left of the current opportunity, or in the next one.
+    /// When bytes can leave, at or after `arrived`: in the rest of the current opportunity, or in
+    /// the next one.
     fn next_opportunity(&mut self, arrived: Instant) -> Instant {
         if self.budget_bytes > 0 && arrived <= self.budget_at {
             return self.budget_at;

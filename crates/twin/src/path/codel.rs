@@ -1,8 +1,9 @@
-//! Is this queue a standing one? CoDel (RFC 8289) drops at the head while packets stay longer than a target.
+//! Is this a standing queue? CoDel (RFC 8289) drops at the head while packets stay longer than a
+//! target.
 
 use tcpwhy_wire::{Duration, Instant};
 
-/// The state of RFC 8289, 5.3, in its names.
+/// The state of RFC 8289, 5.3, with its names.
 #[derive(Clone, Debug)]
 pub struct Codel {
     target: Duration,
@@ -29,8 +30,9 @@ impl Codel {
         }
     }
 
-    /// Whether a packet that comes to the head of the queue at `now`, after `sojourn`, is sent. Call it for each packet
-    /// taken from the queue until one is kept. `backlog_bytes` are behind it.
+    /// Whether a packet that comes to the head of the queue at `now`, after `sojourn`, is sent.
+    /// Call it for each packet taken from the queue until one is kept. `backlog_bytes` are behind
+    /// it in the queue.
     pub fn keeps(&mut self, sojourn: Duration, backlog_bytes: u64, now: Instant) -> bool {
         let ok_to_drop = self.is_standing(sojourn, backlog_bytes, now);
         if self.dropping {
@@ -48,7 +50,7 @@ impl Codel {
         if !ok_to_drop {
             return true;
         }
-        // RFC 8289, 5.5: if the last dropping state was left a short while ago, take up its rate again.
+        // RFC 8289, 5.5: if the last dropping state ended a short while ago, resume its rate.
         self.dropping = true;
         let delta = self.count.wrapping_sub(self.last_count);
         let recent = now - self.drop_next < self.interval.times(16);
@@ -81,5 +83,5 @@ impl Codel {
     }
 }
 
-/// Below one packet's worth of backlog nothing is dropped (RFC 8289, 5.2: `maxpacket`).
+/// With less than a packet's worth of backlog nothing is dropped (RFC 8289, 5.2: `maxpacket`).
 const MAXPACKET_BYTES: u64 = 1514;

@@ -1,4 +1,4 @@
-//! How long does light take? A constant delay, the same for every packet.
+//! How long does propagation take? A constant delay, the same for every packet.
 
 use std::collections::VecDeque;
 

@@ -4,7 +4,7 @@ use tcpwhy_wire::Instant;
 
 use super::{Output, Packet, Picker};
 
-/// Sends a copy right behind each packet that is picked.
+/// Sends a duplicate right after each picked packet.
 #[derive(Debug)]
 pub struct Duplicate {
     picker: Picker,
@@ -12,7 +12,7 @@ pub struct Duplicate {
 }
 
 impl Duplicate {
-    /// Copies what `picker` picks.
+    /// Duplicates the packets that `picker` picks.
     pub const fn new(picker: Picker) -> Self {
         Self { picker, copy: None }
     }
@@ -23,7 +23,7 @@ impl Duplicate {
             None => self.copy.take().map_or(Output::Nothing, Output::Packet),
             Some(packet) => {
                 debug_assert!(self.copy.is_none(), "the caller has not fetched everything");
-                // The pipe gives the copy a number of its own.
+                // The pipe gives the duplicate its own number.
                 self.copy = self.picker.picks(&packet).map(|_| Packet {
                     id: 0,
                     copy_of: Some(packet.id),

@@ -8,10 +8,10 @@ use tcpwhy_wire::{Duration, Instant};
 use super::release::{Due, release};
 use super::{Output, Packet, Stream};
 
-/// What happens to a packet whose delay would let it overtake the one before.
+/// What happens to a packet whose delay would let it overtake an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// It waits for it, as on a single link.
+    /// It waits, as on a single link.
     Kept,
     /// It overtakes, as between routes of different length.
     Free,

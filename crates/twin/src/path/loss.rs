@@ -1,17 +1,17 @@
-//! Which packets are lost on the way, for reasons other than a full queue?
+//! Which packets are lost on the path, for reasons other than a full queue?
 
 use tcpwhy_wire::Instant;
 
 use super::{Output, Packet, Picker};
 
-/// Drops the packets that are picked; the others pass at once.
+/// Drops picked packets; the others pass at once.
 #[derive(Debug)]
 pub struct Loss {
     picker: Picker,
 }
 
 impl Loss {
-    /// Drops what `picker` picks.
+    /// Drops the packets that `picker` picks.
     pub const fn new(picker: Picker) -> Self {
         Self { picker }
     }

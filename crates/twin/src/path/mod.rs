@@ -1,8 +1,9 @@
 //! What happens to packets between two hosts?
 //!
-//! A path is a list of elements for each direction, in the order in which packets meet them. Every element has one
-//! shape, [`Element::process`], and so has the list of them, [`Pipe::process`]. Nothing here reads a clock: the
-//! simulator passes a virtual time, the laboratory the real one, and the same elements serve both.
+//! A path is a list of elements for each direction, in the order in which packets meet them. Every
+//! element has the same interface, [`Element::process`], and so has the list of them,
+//! [`Pipe::process`]. Nothing here reads a clock: the simulator passes a virtual time, the
+//! laboratory the real one, and the same elements serve both.
 
 mod ack_policy;
 mod bottleneck;
@@ -39,23 +40,24 @@ pub use record::{DropReason, Record, Waits, WaitsKept};
 pub use reorder::{Hold, Reorder};
 pub use spec::{ElementSpec, PathSpec, QueueSpec};
 
-/// The longest list of elements in one direction. A packet carries its wait in each, so the list is bounded.
+/// The longest list of elements in one direction. A packet carries its wait in each, so the list is
+/// bounded.
 pub const MAX_ELEMENTS: usize = 16;
 
-/// What an element, or a whole pipe, answers.
+/// The result of asking an element, or a whole pipe.
 #[derive(Debug)]
 pub enum Output {
     /// This packet goes on now. Ask again: there may be more.
     Packet(Packet),
     /// This packet goes no further. Ask again: there may be more.
     Dropped(Packet, DropReason),
-    /// Nothing until then. A packet that arrives meanwhile may change that.
+    /// Nothing until then. A packet that arrives earlier may change that.
     Wait(Instant),
     /// Nothing until a packet arrives.
     Nothing,
 }
 
-/// One thing that happens to packets on the way. An enum, because every packet passes through the dispatch.
+/// One effect on packets. An enum, because every packet passes through the dispatch.
 #[derive(Debug)]
 pub enum Element {
     /// A constant delay.
@@ -70,18 +72,19 @@ pub enum Element {
     Duplicate(Duplicate),
     /// Packets that are overtaken.
     Reorder(Reorder),
-    /// Acknowledgements that another stack would have held back.
+    /// ACKs that another stack would have delayed.
     AckPolicy(AckThinner),
 }
 
 impl Element {
-    /// Takes a packet, where there is one, and answers what comes out.
+    /// Takes a packet, if there is one, and returns what comes out.
     ///
-    /// The contract: time never goes back, and a packet is given at the time that is in its `at`. One packet comes out
-    /// of a call at the most, so the caller goes on with `None` until it is answered [`Output::Wait`] or
-    /// [`Output::Nothing`], and asks again by the time of the wait, or before it gives a packet that arrives later.
-    /// What comes out carries in `at` when it was due, not after `now`. [`Pipe`] keeps the contract for its elements
-    /// however late it is called itself, so that lateness changes nothing but the time of delivery.
+    /// The contract: time never goes back, and a packet is given at the time in its `at`. At most
+    /// one packet comes out of a call, so the caller continues with `None` until the result is
+    /// [`Output::Wait`] or [`Output::Nothing`], and asks again at the end of the wait, or before it
+    /// gives a packet that arrives later. A packet that comes out has its due time in `at`, not
+    /// after `now`. [`Pipe`] keeps the contract for its elements however late it is called itself,
+    /// so that lateness changes only the time of delivery.
     pub fn process(&mut self, packet: Option<Packet>, now: Instant) -> Output {
         match self {
             Self::Delay(element) => element.process(packet, now),
@@ -123,14 +126,16 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// A pipe of these elements, at most [`MAX_ELEMENTS`]; none make a pipe that hands on everything at once.
+    /// A pipe of these elements, at most [`MAX_ELEMENTS`]; without any, it passes everything at
+    /// once.
     pub fn new(elements: Vec<Element>) -> Self {
         assert!(elements.len() <= MAX_ELEMENTS, "at most {MAX_ELEMENTS} elements in one direction");
         Self { due: vec![None; elements.len()], elements, ..Self::default() }
     }
 
-    /// Takes a packet, where there is one, and answers what comes out, by the contract of [`Element::process`], but for
-    /// one thing: it may be asked late. Dropped packets carry which element dropped them.
+    /// Takes a packet, if there is one, and returns what comes out, by the contract of
+    /// [`Element::process`], except that it may be called late. Dropped packets say which element
+    /// dropped them.
     pub fn process(&mut self, packet: Option<Packet>, now: Instant) -> Output {
         if let Some(mut packet) = packet {
             self.entered += 1;
@@ -151,7 +156,7 @@ impl Pipe {
         }
     }
 
-    /// Packets inside, those ready to be fetched included.
+    /// Packets inside, including those ready to be fetched.
     pub fn queued(&self) -> usize {
         self.ready.len() + self.elements.iter().map(Element::queued).sum::<usize>()
     }
@@ -160,7 +165,7 @@ impl Pipe {
         self.due.iter().flatten().min().copied()
     }
 
-    /// One pass along the path is enough: what comes out of an element can only change those behind it.
+    /// One pass along the path is enough: the output of an element only affects those after it.
     fn advance(&mut self, now: Instant) {
         for n in 0..self.elements.len() {
             if self.inbox.is_empty() && self.due[n].is_none_or(|due| due > now) {
@@ -178,7 +183,7 @@ impl Pipe {
             if self.due[n].is_some_and(|due| due <= now) {
                 self.drain(n, None, now);
             }
-            // What came out is the next one's input; the emptied list takes its output.
+            // The output becomes the next element's input; the emptied list takes its output.
             self.inbox = std::mem::replace(&mut self.outbox, arriving);
         }
         self.ready.extend(self.inbox.drain(..));
@@ -191,7 +196,7 @@ impl Pipe {
                 Output::Packet(mut packet) => {
                     packet.waits.add(n, packet.at - packet.arrived);
                     if packet.id == 0 {
-                        // A copy made by the element: it gets a number of its own.
+                        // A duplicate made by the element: it gets its own number.
                         self.entered += 1;
                         packet.id = self.entered;
                     }

@@ -1,4 +1,5 @@
-//! What is a packet to the path? Its bytes, its length on the wire, and the few TCP fields that elements act on.
+//! What is a packet to the path? Its bytes, its length on the wire, and the few TCP fields that
+//! elements use.
 
 use tcpwhy_wire::{Endpoint, Flags, Instant, Seq};
 
@@ -13,8 +14,8 @@ pub struct Packet {
     pub copy_of: Option<u64>,
     /// When it entered the path.
     pub entered: Instant,
-    /// When it reached the element it is in, on the path's own clock. An element that releases a packet later than it
-    /// was due (a real clock can only be late) writes the time it was due, so that lateness does not add up.
+    /// When it reached its current element, by the path's own clock. An element that releases a packet later than it
+    /// was due (a real clock can only be late) writes the due time, so that lateness does not add up.
     pub at: Instant,
     /// The packet from the IP header on; a model may leave it empty.
     pub bytes: Vec<u8>,
@@ -22,13 +23,13 @@ pub struct Packet {
     pub len: u32,
     /// Work that the sending host left to the interface.
     pub offload: Offload,
-    /// The TCP header, where the packet has one that could be read.
+    /// The TCP header, if the packet has a readable one.
     pub tcp: Option<TcpHead>,
-    /// What the elements did to it so far.
+    /// The effects of the elements so far.
     pub waits: Waits,
     /// Which element dropped it, counted from 0 at the sending host, and why. Set by the pipe.
     pub dropped: Option<(usize, DropReason)>,
-    /// When it reached the element it is in. Set by the pipe.
+    /// When it reached its current element. Set by the pipe.
     pub(super) arrived: Instant,
 }
 
@@ -63,21 +64,23 @@ impl Packet {
     }
 }
 
-/// What a host with checksum and segmentation offload leaves undone: the fields of the virtio network header
-/// (virtio 1.2, 5.1.6), which TUN passes along with `IFF_VNET_HDR`. The path hands them on as they came.
+/// Work left undone by a host with checksum and segmentation offload: the fields of the virtio
+/// network header (virtio 1.2, 5.1.6), which TUN passes along with `IFF_VNET_HDR`. The path passes
+/// them on unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offload {
-    /// `VIRTIO_NET_HDR_F_*`: 1 says that the checksum from `csum_start` on is still to be computed.
+    /// `VIRTIO_NET_HDR_F_*`: 1 means that the checksum from `csum_start` on is still to be
+    /// computed.
     pub flags: u8,
     /// `VIRTIO_NET_HDR_GSO_*`: 0 for one packet, otherwise a super-segment of that protocol.
     pub gso_type: u8,
     /// Length of all headers.
     pub header_len: u16,
-    /// Payload bytes of each segment that the super-segment stands for.
+    /// Payload bytes of each segment in the super-segment.
     pub gso_size: u16,
-    /// Where the checksum starts to count.
+    /// Where the checksummed region starts.
     pub csum_start: u16,
-    /// Where in that region the checksum field is.
+    /// Offset of the checksum field in that region.
     pub csum_offset: u16,
 }
 
@@ -88,12 +91,12 @@ impl Offload {
     }
 }
 
-/// The TCP fields that elements act on.
+/// The TCP fields that elements use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpHead {
-    /// Who sent it.
+    /// Source.
     pub src: Endpoint,
-    /// To whom.
+    /// Destination.
     pub dst: Endpoint,
     /// Sequence number.
     pub seq: Seq,
@@ -114,7 +117,8 @@ pub struct TcpHead {
 }
 
 impl TcpHead {
-    /// Reads the header of an IPv4 or IPv6 packet; `None` for other protocols, later fragments and cut headers.
+    /// Parses the header of an IPv4 or IPv6 packet; `None` for other protocols, later fragments and
+    /// truncated headers.
     pub fn parse(ip: &[u8]) -> Option<Self> {
         let (src, dst, tcp_at) = match ip.first()? >> 4 {
             4 => {
@@ -160,7 +164,7 @@ impl TcpHead {
         self.payload_len + self.flags.syn() as u32 + self.flags.fin() as u32
     }
 
-    /// An acknowledgement that carries nothing else: no payload, no SYN, FIN or RST.
+    /// An ACK without payload, SYN, FIN or RST.
     pub const fn is_pure_ack(&self) -> bool {
         self.payload_len == 0
             && self.flags.ack()
@@ -169,7 +173,8 @@ impl TcpHead {
             && !self.flags.rst()
     }
 
-    /// RFC 9293, 3.1: kind, length, value; 0 ends the list, 1 is padding. A malformed option ends it too.
+    /// RFC 9293, 3.1: kind, length, value; 0 ends the list, 1 is padding. A malformed option ends
+    /// it too.
     fn read_options(&mut self, mut options: &[u8]) {
         loop {
             match *options {

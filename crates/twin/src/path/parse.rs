@@ -1,4 +1,4 @@
-//! How are units and elements read from text? `10ms`, `100mbit`, `64k`, `loss data 3,7 times 2`.
+//! How are units and elements parsed? `10ms`, `100mbit`, `64k`, `loss data 3,7 times 2`.
 
 use std::fmt;
 use std::str::{FromStr, SplitWhitespace};
@@ -8,7 +8,7 @@ use tcpwhy_wire::Duration;
 use super::spec::{ElementSpec, QueueSpec};
 use super::{AckPolicy, Count, Hold, Kind, Limit, Named, Order, Pick, Timer, Trace};
 
-/// A text that cannot be read, and why.
+/// A text that cannot be parsed, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError(pub String);
 
@@ -23,7 +23,7 @@ impl std::error::Error for SpecError {}
 /// `10ms`, `1.5s`, `250us`, `800ns`, `0`.
 ///
 /// # Errors
-/// The text is no number with a unit.
+/// The text is not a number with a unit.
 pub fn parse_duration(text: &str) -> Result<Duration, SpecError> {
     scaled(text, &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("", 0.0)])
         .map(|ns| Duration::from_nanos(ns as i64))
@@ -33,7 +33,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, SpecError> {
 /// Bits per second from `100mbit`, `1.5gbit`, `64kbit`, `9600bit`.
 ///
 /// # Errors
-/// The text is no number with a unit.
+/// The text is not a number with a unit.
 pub fn parse_rate(text: &str) -> Result<u64, SpecError> {
     scaled(text, &[("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)])
         .filter(|rate| *rate >= 1.0)
@@ -44,7 +44,7 @@ pub fn parse_rate(text: &str) -> Result<u64, SpecError> {
 /// Bytes from `65536`, `64k` (KiB), `4m` (MiB).
 ///
 /// # Errors
-/// The text is no number with a unit.
+/// The text is not a number with a unit.
 pub fn parse_bytes(text: &str) -> Result<u64, SpecError> {
     scaled(text, &[("k", 1024.0), ("m", 1_048_576.0), ("", 1.0)])
         .map(|bytes| bytes as u64)
@@ -62,7 +62,7 @@ fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     scaled_exact(text, units).map(f64::round)
 }
 
-/// A number followed by one of the units; a unit of 0 takes nothing but zero.
+/// A number followed by one of the units; a unit of 0 accepts only zero.
 fn scaled_exact(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -84,7 +84,7 @@ impl FromStr for ElementSpec {
     }
 }
 
-/// Longer ranges of packet numbers are a slip of the hand.
+/// Longer ranges of packet numbers are typing errors.
 const MAX_RANGE: u64 = 100_000;
 
 /// The words of one line.

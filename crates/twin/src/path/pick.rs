@@ -1,4 +1,4 @@
-//! Which packets are meant? A share of all, bursts, or the very ones that a scenario names.
+//! Which packets are meant? A share of all, bursts, or specific ones that a scenario names.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{DropReason, Packet, TcpHead};
 pub enum Pick {
     /// Each with this probability.
     Share(f64),
-    /// A Gilbert-Elliott channel: two states, drawn anew for each packet.
+    /// A Gilbert-Elliott channel: two states, drawn for each packet.
     Burst {
         /// Probability that a good channel turns bad before a packet.
         to_bad: f64,
@@ -23,26 +23,26 @@ pub enum Pick {
         /// Probability that a packet in the good state is picked.
         in_good: f64,
     },
-    /// All above this length in bytes, from the IP header on: a link with a smaller MTU, behind a router that does not say so
-    /// (RFC 2923, 2.1).
+    /// All longer than this, in bytes from the IP header on: a link with a smaller MTU, after a
+    /// router that does not report it (RFC 2923, 2.1).
     Larger(u32),
-    /// Named ones.
+    /// Specific packets.
     Named(Named),
 }
 
-/// Packets that a scenario names.
+/// Specific packets of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// What is counted.
     pub kind: Kind,
     /// Only in the n-th connection that the element sees, from 1; otherwise in each.
     pub connection: Option<u64>,
-    /// How many transmissions of the same bytes are meant: 1 for the first, 2 for its retransmission too. (For kinds
-    /// that are not data, every transmission counts as one of its own.)
+    /// How many transmissions of the same bytes are meant: 1 for the first only, 2 for its
+    /// retransmission too. (For kinds other than data, every transmission counts separately.)
     pub times: u32,
 }
 
-/// What a named packet is.
+/// The kind of packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The n-th segments that carry new data, from 1. Retransmissions are not counted.
@@ -51,7 +51,7 @@ pub enum Kind {
     Syn(Vec<u64>),
     /// The n-th SYN-ACKs, from 1.
     SynAck(Vec<u64>),
-    /// The n-th pure acknowledgements, from 1.
+    /// The n-th pure ACKs, from 1.
     Ack(Vec<u64>),
     /// The n-th FINs, from 1, with or without data.
     Fin(Vec<u64>),
@@ -64,7 +64,7 @@ pub enum Kind {
     },
 }
 
-/// A [`Pick`] at work.
+/// A [`Pick`] in operation.
 #[derive(Debug)]
 pub struct Picker {
     rule: Rule,
@@ -82,11 +82,11 @@ enum Rule {
 /// What is known of one direction of one connection.
 #[derive(Debug)]
 struct Flow {
-    /// The how many-th connection it is.
+    /// Number of the connection.
     number: u64,
     /// Sequence number of the first byte of data.
     first_byte: Seq,
-    /// The byte after the last that was seen.
+    /// The byte after the last one seen.
     end: Seq,
     /// Packets counted so far.
     count: u64,
@@ -102,7 +102,7 @@ struct Target {
 }
 
 impl Picker {
-    /// A picker with a random stream of its own.
+    /// A picker with its own random stream.
     pub fn new(pick: &Pick, stream: Stream) -> Self {
         let rule = match pick {
             Pick::Share(share) => Rule::Share(Chance::new(*share)),
@@ -119,7 +119,7 @@ impl Picker {
         Self { rule, stream }
     }
 
-    /// Why this is a packet that is meant, or `None`.
+    /// Why this packet is picked, or `None`.
     pub fn picks(&mut self, packet: &Packet) -> Option<DropReason> {
         let stream = &mut self.stream;
         let (picked, reason) = match &mut self.rule {
@@ -148,7 +148,7 @@ impl Named {
         let first_byte = if tcp.flags.syn() { tcp.seq + 1 } else { tcp.seq };
         let flow = flows.entry((tcp.src, tcp.dst)).or_insert_with(|| Flow::new(connections, first_byte));
         if tcp.flags.syn() && flow.first_byte != first_byte {
-            // The ports are used again: another connection.
+            // The ports are reused: another connection.
             *flow = Flow::new(connections, first_byte);
         }
         if self.connection.is_some_and(|number| number != flow.number) {

@@ -1,4 +1,4 @@
-//! What did the path do to each packet? The truth that captures are judged against.
+//! What did the path do to each packet? The truth that captures are compared with.
 
 use tcpwhy_wire::{Duration, Instant};
 
@@ -19,7 +19,7 @@ impl Waits {
     }
 }
 
-/// The same, as long as it needs to be: records are kept by the million.
+/// The same, no longer than necessary: millions of records are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WaitsKept(Box<[Duration]>);
 
@@ -37,18 +37,18 @@ impl From<&Waits> for WaitsKept {
     }
 }
 
-/// Why an element let a packet go no further.
+/// Why an element dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
     /// The queue was full.
     QueueFull,
     /// CoDel found a standing queue (RFC 8289).
     Codel,
-    /// The random stream said so.
+    /// Chosen by the random stream.
     Random,
     /// The bad state of a Gilbert-Elliott channel.
     Burst,
-    /// It was larger than the next link takes.
+    /// It was larger than the next link's MTU.
     TooLarge,
     /// The scenario named this segment.
     Named,
@@ -71,12 +71,12 @@ impl DropReason {
     }
 }
 
-/// What became of one packet, written when it leaves the path or is dropped.
+/// What happened to one packet, written when it leaves the path or is dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Number in the order of entry into its direction, from 1.
     pub id: u64,
-    /// The packet that this one is a copy of.
+    /// The packet that this one is a duplicate of.
     pub copy_of: Option<u64>,
     /// When it entered the path.
     pub entered: Instant,
@@ -84,7 +84,7 @@ pub struct Record {
     pub left: Instant,
     /// Length on the wire in bytes, from the IP header on.
     pub len: u32,
-    /// The TCP header, where it has one.
+    /// The TCP header, if it has one.
     pub tcp: Option<TcpHead>,
     /// Time spent in each element.
     pub waits: WaitsKept,

@@ -1,4 +1,5 @@
-//! Which of the held packets is next? The earliest due; of those due together, the first to arrive.
+//! Which held packet is next? The one due first; of those due at the same time, the first to
+//! arrive.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

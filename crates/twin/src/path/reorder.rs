@@ -6,29 +6,29 @@ use tcpwhy_wire::{Duration, Instant};
 
 use super::{Output, Packet, Picker};
 
-/// For how long a picked packet is held back while others pass.
+/// How long a picked packet is held while others pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
     /// For a time.
     Time(Duration),
-    /// Until so many others have passed, or [`Hold::PATIENCE`] where fewer come.
+    /// Until this many others have passed, or for [`Hold::PATIENCE`] if fewer come.
     Packets(u32),
 }
 
 impl Hold {
-    /// How long a packet waits for others to pass: beyond any reordering that networks produce, so that the last packet
-    /// of a conversation is late but not lost.
+    /// How long a packet waits for others to pass: longer than any reordering in real networks, so
+    /// that the last packet of a conversation is late but not lost.
     pub const PATIENCE: Duration = Duration::from_millis(500);
 }
 
-/// Holds back the packets that are picked; the others pass at once.
+/// Holds back picked packets; the others pass at once.
 #[derive(Debug)]
 pub struct Reorder {
     picker: Picker,
     hold: Hold,
-    /// In the order of their arrival, in which they also become due: all are held by the same rule.
+    /// In order of arrival, in which they also become due: all are held by the same rule.
     held: VecDeque<Held>,
-    /// What has come out and was not fetched yet.
+    /// Packets that have come out and were not fetched yet.
     out: VecDeque<Packet>,
 }
 
@@ -36,12 +36,12 @@ pub struct Reorder {
 struct Held {
     packet: Packet,
     until: Instant,
-    /// How many others are still to pass.
+    /// How many others have yet to pass.
     to_pass: u32,
 }
 
 impl Reorder {
-    /// Holds back what `picker` picks.
+    /// Holds back the packets that `picker` picks.
     pub const fn new(picker: Picker, hold: Hold) -> Self {
         Self { picker, hold, held: VecDeque::new(), out: VecDeque::new() }
     }
@@ -74,7 +74,7 @@ impl Reorder {
         self.held.len() + self.out.len()
     }
 
-    /// A packet overtakes all that are held; who has let enough pass goes right behind it.
+    /// A packet overtakes all held ones; a held packet that enough have passed follows it directly.
     fn count_passing(&mut self, now: Instant) {
         if let Hold::Packets(_) = self.hold {
             for held in &mut self.held {

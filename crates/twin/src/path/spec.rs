@@ -1,4 +1,5 @@
-//! What does a path look like in writing? A list of elements, a line each, in the order in which packets meet them:
+//! How is a path written down? As a list of elements, one per line, in the order in which packets
+//! meet them:
 //!
 //! ```text
 //! delay 10ms
@@ -32,7 +33,7 @@ pub struct PathSpec {
     pub forward: Vec<ElementSpec>,
     /// From the server to the client.
     pub backward: Vec<ElementSpec>,
-    /// Every random stream is derived from it.
+    /// All random streams are derived from it.
     pub seed: u64,
 }
 
@@ -52,7 +53,8 @@ impl PathSpec {
         Ok([self.pipe(&self.forward, "forward")?, self.pipe(&self.backward, "backward")?])
     }
 
-    /// Whether some element must see every packet on its own: super-segments have to be split before it.
+    /// Whether some element must see every packet separately: super-segments have to be split
+    /// before it.
     pub fn needs_single_packets(&self) -> bool {
         self.forward.iter().chain(&self.backward).any(|spec| !matches!(spec, ElementSpec::Delay(_)))
     }
@@ -66,7 +68,7 @@ impl PathSpec {
         }
         let mut elements = Vec::new();
         for (n, spec) in specs.iter().enumerate() {
-            // Equal elements have their own streams; adding one behind them changes none of theirs.
+            // Equal elements have their own streams; adding one after them does not change theirs.
             let earlier = specs[..n].iter().filter(|earlier| earlier.name() == spec.name()).count();
             let stream = Stream::new(self.seed, &format!("{direction} {} {earlier}", spec.name()));
             elements.push(spec.build(stream)?);
@@ -75,14 +77,14 @@ impl PathSpec {
     }
 }
 
-/// One element in writing.
+/// One element in text form.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ElementSpec {
-    /// Every packet is delayed alike.
+    /// Every packet has the same delay.
     Delay(Duration),
     /// Every packet is delayed by a random time from zero to `limit`.
     Jitter {
-        /// The longest.
+        /// The maximum.
         limit: Duration,
         /// Whether packets may overtake.
         order: Order,
@@ -114,28 +116,28 @@ pub enum ElementSpec {
         /// By how much.
         hold: Hold,
     },
-    /// The receiver whose acknowledgements pass here acknowledges by this rule. The host should run with `quickack`.
+    /// The receiver whose ACKs pass here follows this policy. Its host should run with `quickack`.
     Acks(AckPolicy),
 }
 
 /// The queue before a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueSpec {
-    /// How much it holds.
+    /// Its capacity.
     pub limit: Limit,
-    /// CoDel's target and interval, where it runs.
+    /// CoDel's target and interval, if enabled.
     pub codel: Option<(Duration, Duration)>,
 }
 
 impl Default for QueueSpec {
-    /// A thousand packets, which is what Linux gives an Ethernet interface, and no CoDel.
+    /// A thousand packets, the default of an Ethernet interface on Linux, and no CoDel.
     fn default() -> Self {
         Self { limit: Limit::Packets(1000), codel: None }
     }
 }
 
 impl ElementSpec {
-    /// The word that a line starts with.
+    /// The keyword of its line.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Delay(_) => "delay",
@@ -175,7 +177,7 @@ impl ElementSpec {
 }
 
 impl Display for ElementSpec {
-    /// The line that reads back as the same element.
+    /// The line that parses to the same element.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{} ", self.name())?;
         match self {
@@ -263,7 +265,7 @@ impl Display for AckPolicy {
     }
 }
 
-/// Writes a duration so that it reads back exactly the same.
+/// Writes a duration so that it parses to exactly the same value.
 struct Span(Duration);
 
 impl Display for Span {
@@ -276,7 +278,7 @@ impl Display for Span {
     }
 }
 
-/// Numbers with commas.
+/// Numbers separated by commas.
 struct List<'a>(&'a [u64]);
 
 impl Display for List<'_> {

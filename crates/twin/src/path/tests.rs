@@ -1,4 +1,4 @@
-//! Elements on the virtual clock, judged by formulas.
+//! Do elements on the virtual clock agree with formulas?
 
 use super::*;
 use proptest::prelude::*;
@@ -18,7 +18,8 @@ fn pipe(elements: &[&str], seed: u64) -> Pipe {
     pipe
 }
 
-/// Sends packets through the elements, asking exactly when told to. Answers what came out in order, drops included.
+/// Sends packets through the elements, asking exactly when told to. Returns what came out in order, including
+/// drops.
 fn run(elements: &[&str], packets: impl IntoIterator<Item = Packet>) -> Vec<Packet> {
     drive(&mut pipe(elements, 1), packets)
 }
@@ -56,7 +57,7 @@ fn drain(pipe: &mut Pipe, mut packet: Option<Packet>, now: Instant, out: &mut Ve
     }
 }
 
-/// Packets of one length, `every` so many microseconds.
+/// Packets of one length, spaced by this many microseconds.
 fn stream(count: i64, every_us: i64, len: u32) -> impl Iterator<Item = Packet> {
     (0..count).map(move |n| Packet::model(len, None, at(n * every_us)))
 }
@@ -110,7 +111,7 @@ fn a_link_takes_its_bits_time_for_each_packet() {
         [("1mbit", 1e6), ("3mbit", 3e6), ("10mbit", 1e7), ("100mbit", 1e8), ("1gbit", 1e9)]
     {
         let out = run(&[&format!("rate {rate} queue 2000p")], stream(1000, 0, 1500));
-        // Packet n has waited for n packets: the rounding of one never adds to the next.
+        // Packet n has waited for n packets: rounding errors never add up.
         for (n, packet) in (1..).zip(&out) {
             let exact_ns = f64::from(n) * 12_000.0 / bits_per_s * 1e9;
             assert!((packet.at.as_nanos() as f64 - exact_ns).abs() <= 1.0, "{rate}, packet {n}");
@@ -126,7 +127,7 @@ fn overhead_counts_as_bits_but_not_as_length() {
 
 #[test]
 fn an_idle_link_is_free_at_once() {
-    // 1500 bytes at 10 Mb/s take 1.2 ms; one every 2 ms finds the link free.
+    // 1500 bytes at 10 Mb/s take 1.2 ms; one packet every 2 ms finds the link free.
     let out = run(&["rate 10mbit"], stream(3, 2_000, 1500));
     assert_eq!(passed(&out), [(1, at(1_200)), (2, at(3_200)), (3, at(5_200))]);
 }
@@ -148,7 +149,7 @@ fn a_trace_delivers_a_full_packet_at_each_opportunity() {
     let out = run(&["trace 1,3,3,6"], stream(6, 0, 1500));
     let ms: Vec<_> = out.iter().map(|packet| packet.at.as_nanos() / 1_000_000).collect();
     assert_eq!(ms, [1, 3, 3, 6, 7, 9]);
-    // Small packets share one; what is left over when the queue is empty is lost.
+    // Small packets share one; the rest is lost when the queue is empty.
     let small = run(&["trace 1,3,3,6"], stream(4, 0, 500));
     let ms: Vec<_> = small.iter().map(|packet| packet.at.as_nanos() / 1_000_000).collect();
     assert_eq!(ms, [1, 1, 1, 3]);
@@ -169,7 +170,8 @@ fn codel_keeps_a_standing_queue_near_its_target() {
     );
     let codel = run(&["rate 10mbit queue 500p codel 5ms 100ms"], offered());
     assert!(dropped(&codel).iter().all(|(_, reason)| *reason == DropReason::Codel));
-    // The excess is a sixth of the packets. CoDel's drop rate rises with the square root of time, and has got there.
+    // The excess is a sixth of the packets. CoDel's drop rate grows with the square root of time, and has
+    // reached it.
     let late: Vec<_> = codel.iter().filter(|packet| packet.entered > at(15_000_000)).collect();
     let lost = late.iter().filter(|packet| packet.dropped.is_some()).count() as f64 / late.len() as f64;
     assert!((0.10..0.25).contains(&lost), "{lost}");
@@ -194,7 +196,7 @@ fn jitter_is_uniform_and_reorders_only_where_it_may() {
     let (mean_ms, in_order, longest) = waits("jitter 2ms reorder");
     assert!((mean_ms - 1.0).abs() < 0.02 && !in_order, "{mean_ms}");
     assert!(longest <= Duration::from_millis(2) && longest > Duration::from_micros(1_990));
-    // In order each packet waits for the slowest of those before it, of which 20 arrived within 2 ms.
+    // In order, each packet waits for the slowest of the earlier ones, 20 of which arrived within 2 ms.
     let (mean_ms, in_order, longest) = waits("jitter 2ms");
     assert!(mean_ms > 1.5 && in_order && longest <= Duration::from_millis(2), "{mean_ms}");
 }
@@ -231,7 +233,8 @@ fn the_nth_data_segment_is_lost_and_its_retransmission_passes() {
         ]
     };
     assert_eq!(dropped(&run(&["loss data 2"], sent())), [(4, DropReason::Named)]);
-    // With the retransmission, and then without; the fourth segment is the fourth although one was sent again.
+    // With the retransmission, and then without; the fourth segment is the fourth although another was
+    // retransmitted.
     assert_eq!(dropped(&run(&["loss data 2,4 times 2"], sent())).len(), 3);
     assert_eq!(dropped(&run(&["loss bytes 1448..1449"], sent())), [(4, DropReason::Named)]);
     let too_large = |id| (id, DropReason::TooLarge);
@@ -269,7 +272,7 @@ fn a_held_packet_is_overtaken_as_far_as_it_says() {
     let order = |line: &str| run(&[line], five()).iter().map(|packet| packet.id).collect::<Vec<_>>();
     assert_eq!(order("reorder data 2 by 2p"), [1, 3, 4, 2, 5]);
     assert_eq!(order("reorder data 2 by 250us"), [1, 3, 4, 2, 5]);
-    // Nobody comes to overtake the last one; it is late, not lost.
+    // No packet comes to overtake the last one; it is late, not lost.
     let out = run(&["reorder data 5 by 3p"], five());
     assert_eq!(out[4].at, at(400) + Hold::PATIENCE);
 }
@@ -283,14 +286,14 @@ fn a_windows_receiver_acknowledges_the_second_segment_or_after_200_ms() {
         // Two full segments: the second ends the wait.
         ack(1_000, MSS),
         ack(1_100, 2 * MSS),
-        // A lone one waits.
+        // A single one waits.
         ack(2_000, 2 * MSS + 10),
-        // The receiver's own data carries the acknowledgement of the next.
+        // The receiver's own data carries the next ACK.
         ack(300_000, 2 * MSS + 20),
         segment(300_500, Flags::ACK | Flags::PSH, 1, 1 + 2 * MSS + 20, 5),
         // Two segments that the host acknowledged together count as two.
         ack(400_000, 4 * MSS + 20),
-        // A duplicate says that something is missing.
+        // A duplicate ACK means that something is missing.
         ack(400_100, 4 * MSS + 20),
     ];
     let out = run(&["acks windows-7"], sent.clone());
@@ -322,7 +325,7 @@ fn the_delayed_acknowledgement_timer_follows_its_rule() {
     assert_eq!(last("acks every 3 after 100ms restarting"), Some(at(220_000)));
     // Ticks at 200 ms after the first packet.
     assert_eq!(last("acks every 3 after 200ms ticking"), Some(at(200_000)));
-    // 200 bytes are no two full segments.
+    // 200 bytes are not two full segments.
     assert_eq!(last("acks every 2 full after 100ms"), Some(at(150_000)));
 }
 
@@ -445,7 +448,7 @@ proptest! {
             prop_assert_eq!(packet.entered + waited, packet.at);
         }
 
-        // Somebody who only looks every now and then gets the same packets, with the same times in them.
+        // A caller that looks only now and then gets the same packets, with the same times in them.
         let mut pipe = pipe(&lines, 1);
         let (mut late, mut look_at) = (Vec::new(), at(late_us));
         let mut sent = sent.into_iter().peekable();
