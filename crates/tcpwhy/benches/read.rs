@@ -1,5 +1,5 @@
-//! How fast are captures read and decoded, without any analysis? One thread, warm cache, generated captures of a
-//! fixed seed: `cargo bench -p tcpwhy --bench read [SHAPE] [PACKETS]`.
+//! How fast are captures read and decoded, without any analysis? One thread, warm cache, generated
+//! captures with a fixed seed: `cargo bench -p tcpwhy --bench read [SHAPE] [PACKETS]`.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -44,7 +44,8 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The fields that an analysis looks at first are summed up, so that none of the decoding can be left out.
+/// Sums up the fields that an analysis looks at first, so that none of the decoding can be
+/// optimised away.
 fn read(path: &Path, packets: u64) -> Duration {
     let begin = Instant::now();
     let mut sum = 0_u64;

@@ -1,7 +1,8 @@
 //! Do sequence numbers, acknowledgements and repeated bytes agree with tshark's analysis of the same recordings?
 //!
-//! Of the first connection of each: every packet's numbers, relative to the direction's first, and which packets carry what was
-//! sent before. Bills name retransmissions only where time was lost for them, so their count is no more than a bound.
+//! For the first connection of each: every packet's numbers, relative to the direction's first, and
+//! which packets carry bytes sent before. Bills name retransmissions only if time was lost to them,
+//! so their count is no more than a bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -80,8 +81,9 @@ fn numbers_and_repeated_bytes_are_those_of_tshark() {
     assert!(packets > 5_000 && repeated > 60, "{packets} {repeated}");
 }
 
-/// What the kernels of the recordings do by their sources and settings: a client of 26 ms with a locked buffer of 256 KB, a server that
-/// holds back acknowledgements by 40 ms (TCP_DELACK_MIN, and up to two ticks of 4 ms), a sender with Reno.
+/// What the kernels of the recordings do, by their sources and settings: a client of 26 ms with a
+/// locked buffer of 256 KB, a server that delays ACKs by 40 ms (TCP_DELACK_MIN, and up to two ticks
+/// of 4 ms), a sender with Reno.
 #[test]
 fn conduct_is_what_the_kernels_were_set_to() {
     for end in ["client", "server"] {
@@ -147,7 +149,7 @@ fn row(line: &str) -> Row {
     let fields: Vec<&str> = line.split('|').collect();
     let number = |at: usize| fields[at].parse::<u64>().unwrap_or(0);
     let flags = u64::from_str_radix(fields[4].trim_start_matches("0x"), 16).unwrap_or(0);
-    // tshark counts the SYN as one, and the first byte behind it is number 1.
+    // tshark counts the SYN as one byte, so the first byte after it is number 1.
     let (syn, ack) = (flags & 2 != 0, flags & 16 != 0);
     let offset = if syn { 0 } else { number(1).saturating_sub(1) };
     let acknowledged = ack.then(|| number(3).saturating_sub(1));
@@ -157,7 +159,7 @@ fn row(line: &str) -> Row {
     }
 }
 
-/// Packets with a byte, a SYN or a FIN below what the sender has reached.
+/// Packets with a byte, a SYN or a FIN below the highest number sent so far.
 fn again(ladder: &[Value]) -> BTreeSet<u64> {
     let mut reached: BTreeMap<&str, u64> = BTreeMap::new();
     let mut again = BTreeSet::new();
@@ -166,7 +168,7 @@ fn again(ladder: &[Value]) -> BTreeSet<u64> {
         let (from, flags) =
             (rung["from"].as_str().unwrap_or_default(), rung["flags"].as_str().unwrap_or_default());
         let (syn, fin) = (flags.contains('S'), flags.contains('F'));
-        // Places: the SYN's is 0, the first byte's 1.
+        // Positions: the SYN's is 0, the first byte's 1.
         let start = if syn { 0 } else { offset + 1 };
         let end = start + len + u64::from(syn) + u64::from(fin);
         let reached = reached.entry(from).or_default();

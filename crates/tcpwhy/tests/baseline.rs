@@ -23,7 +23,7 @@ fn what_has_become_slower_stops_the_pipeline_and_is_named() {
     let path = directory.path().join("good.json");
     let good = path.to_str().expect("a path");
     assert_eq!(read("split+one-write", &["--save-baseline", good]).status.code(), Some(0));
-    // The same again is as it was, and has been written in the sandbox.
+    // The same capture again: as it was, and written inside the sandbox.
     let again = read("split+one-write", &["--against", good, "--sandbox=auto"]);
     assert_eq!((again.status.code(), stderr(&again).as_str()), (Some(0), ""));
     let slower = read("split", &["--against", good, "--tolerance", "10%", "--json"]);
@@ -33,7 +33,7 @@ fn what_has_become_slower_stops_the_pipeline_and_is_named() {
     assert!(stderr(&slower).contains("on average, nothing before"), "{}", stderr(&slower));
     let document: serde_json::Value = serde_json::from_slice(&slower.stdout).expect("JSON");
     assert_eq!(document["gate"][0]["failed"], true);
-    // And back: what was worse before is no fault.
+    // The other way round: an improvement is no failure.
     assert_eq!(read("split", &["--save-baseline", good]).status.code(), Some(0));
     assert_eq!(read("split+one-write", &["--against", good]).status.code(), Some(0));
 }
@@ -55,14 +55,14 @@ fn what_is_no_baseline_or_has_no_service_in_common_is_said() {
     let (code, said) = against(other);
     assert_eq!(code, Some(3));
     assert!(said.contains("no service in common: now port 8080, before port 1"), "{said}");
-    // Nothing analysed leaves what was saved alone.
+    // If nothing was analysed, the saved file stays as it is.
     let nothing = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
         .args(["read", "/dev/null", "--save-baseline", name])
         .output()
         .expect("tcpwhy starts");
     assert_ne!(nothing.status.code(), Some(0));
     assert_eq!(std::fs::read_to_string(&path).expect("a file"), other);
-    // A capture is not written over.
+    // A capture is not overwritten.
     std::fs::copy(recording("split"), &path).expect("a copy");
     let over = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
         .args(["read", name, "--save-baseline", name])

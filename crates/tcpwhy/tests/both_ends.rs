@@ -1,6 +1,8 @@
-//! Are captures from both ends of a connection billed as one connection, and are files that only follow each other left alone?
+//! Are captures from both ends of a connection billed as one connection, and consecutive files left
+//! separate?
 //!
-//! The recordings are the laboratory's: the same connections, recorded at the client and at the server.
+//! The recordings come from the laboratory: the same connections, recorded at the client and at the
+//! server.
 
 #[path = "../../wire/tests/vocabulary/mod.rs"]
 #[expect(dead_code, reason = "these tests need only the reader")]
@@ -45,7 +47,7 @@ fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Each connection's bill, which names no packets.
+/// Each connection's bill, which contains no packet numbers.
 fn bills(report: &Value) -> Vec<Value> {
     list(report, "connections").iter().map(|connection| connection["bill"].clone()).collect()
 }
@@ -70,10 +72,10 @@ fn both_ends_together_give_the_bill_of_one_of_them() {
         if let Err(error) = jsonschema::draft202012::validate(&schema, &both) {
             panic!("{scenario}: {error} at {}", error.instance_path);
         }
-        // Whichever is named first.
+        // In either order.
         assert_eq!(bills(&read(&[&server, &client])), together, "{scenario}");
         let other = other_end(&both).unwrap_or_else(|| panic!("{scenario}: not recognised"));
-        // Both recordings are by one clock; it is known to half a round trip.
+        // Both recordings use one clock; the offset is known to half a round trip.
         if let (Some(ahead), Some(rtt)) = (other["clock_ahead_ns"].as_i64(), other["round_trip_ns"].as_i64())
         {
             assert!(
@@ -98,7 +100,7 @@ fn written(path: &Path, packets: &[Packet], later_ns: i64) {
     fs::write(path, pcap.bytes()).expect("a file");
 }
 
-/// The client's end behind a router that translates its address, and whose clock is ten seconds ahead.
+/// The client's end behind a NAT router, and with a clock that is ten seconds ahead.
 #[test]
 fn translated_addresses_and_another_clock_are_seen_through() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -119,7 +121,7 @@ fn translated_addresses_and_another_clock_are_seen_through() {
     assert_eq!(other["connections"], 1);
     let ahead = other["clock_ahead_ns"].as_i64().expect("a clock");
     assert!((ahead - 10_000_000_000).abs() < 1_000_000, "{ahead}");
-    // The path has 26 ms.
+    // The path's round trip is 26 ms.
     let round_trip = other["round_trip_ns"].as_i64().expect("a round trip");
     assert!((25_000_000..28_000_000).contains(&round_trip), "{round_trip}");
     let text = said(&[&client, &server], &[]).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -167,7 +169,7 @@ fn a_file_that_cannot_be_read_is_said_beside_both_ends() {
     assert_eq!(bills(&both), bills(&read(&[&client])));
 }
 
-/// The findings' packets are those of their file, as Wireshark shows them there.
+/// The findings' packets have the numbers of their file, as Wireshark shows them there.
 #[test]
 fn packets_of_several_files_are_told_by_file() {
     let (client, server) = (recording("split@rtt-26", "client"), recording("split@rtt-26", "server"));
@@ -181,7 +183,7 @@ fn packets_of_several_files_are_told_by_file() {
     assert!(both.split_whitespace().collect::<Vec<_>>().join(" ").contains("} of "), "{both}");
 }
 
-/// Packets of a file by who sent them: how many the client did.
+/// The number of packets in a file that the client sent.
 fn sent_by_client(scenario: &str, end: &str) -> usize {
     let is_clients = |packet: &&Packet| packet.data.windows(8).take(40).any(|at| at == CLIENT_TO_SERVER);
     packets(&recording(scenario, end)).iter().filter(is_clients).count()
@@ -192,13 +194,13 @@ const CLIENT_TO_SERVER: [u8; 8] = [10, 77, 0, 1, 10, 77, 0, 2];
 
 #[test]
 fn each_direction_of_the_path_is_told_by_itself() {
-    // Other traffic fills the queue in front of the server; the way back is free.
+    // Other traffic fills the queue before the server; the way back is free.
     let [client, server] = ["client", "server"].map(|end| recording("queueing", end));
     let both = read(&[&client, &server]);
     let ways = &other_end(&both).expect("recognised")["one_way"];
     assert!(ways["to_server"]["median_ns"].as_i64() > Some(5_000_000), "{ways}");
     assert!(ways["to_client"]["max_ns"].as_i64() < Some(1_000_000), "{ways}");
-    // Seen from the client alone it may be the server's time; beside the server it is none.
+    // Seen from the client alone it may be the server's time; the server's capture rules that out.
     let think: f64 = list(&both, "bill")
         .iter()
         .filter(|line| line["cause"] == "server-think")
@@ -230,10 +232,10 @@ fn a_clock_that_runs_faster_is_no_queue() {
     let both = read(&[&client, &server]);
     let other = other_end(&both).expect("recognised");
     let drift = other["clock_drift_ppb"].as_i64().expect("a drift");
-    // Told of whichever of the two is not billed.
+    // Reported for the file that is not billed, whichever it is.
     let drift = drift * other["clock_ahead_ns"].as_i64().expect("a clock").signum();
     assert!((drift - 40_000).abs() < 1_000, "{drift}");
-    // 11 s of it would be 440 µs.
+    // In 11 s that would be 440 µs.
     let plain = read(&[&client, &recording(scenario, "server")]);
     let plain = other_end(&plain).expect("recognised");
     assert_eq!(plain["clock_drift_ppb"], Value::Null);

@@ -50,7 +50,7 @@ fn the_stall_is_the_first_line_and_one_write_fixes_it() {
     assert!(!one_write.contains("nagle"), "{one_write}");
 }
 
-/// The client's own clock, from `record.py`: microseconds per round.
+/// The client's own clock, by `record.py`: microseconds per round.
 fn clocked_us(name: &str) -> Vec<i64> {
     let Ok(times) = std::fs::read_to_string(data("times.txt")) else { panic!("the times are committed") };
     let line = times.lines().find(|line| line.starts_with(name)).unwrap_or_default();
@@ -110,7 +110,7 @@ fn the_document_is_what_its_schema_says() {
     }
 }
 
-/// Nanoseconds since 1970 are beyond 2^53: what keeps numbers as doubles has the text.
+/// Nanoseconds since 1970 exceed 2^53: programs that keep numbers as doubles can use the text.
 #[test]
 fn points_in_time_stand_in_the_document_to_the_nanosecond() {
     let document =
@@ -172,7 +172,7 @@ fn what_is_not_there_is_wrong_usage() {
     assert!(stderr(&tcpwhy(&["explain", "nagle-delayed-akc"])).contains("nagle-delayed-ack"));
 }
 
-/// By whatever name: a second one of the same file is no other file.
+/// By any name: a second name of the same file is not another file.
 #[test]
 fn a_capture_is_not_written_over() {
     let Ok(folder) = tempfile::tempdir() else { panic!("a directory") };
@@ -199,7 +199,7 @@ fn input_that_cannot_be_read_exits_with_1_and_says_why() {
     assert!(missing.stdout.is_empty());
 }
 
-/// A file's name is a stranger's word too: `tcpwhy read *` takes it for an option where it begins like one.
+/// A file's name is a stranger's word too: `tcpwhy read *` takes it for an option if it begins like one.
 #[test]
 fn usage_errors_have_no_line_that_an_argument_made() {
     let forged =
@@ -240,7 +240,7 @@ fn damage_is_named_with_its_place_and_the_rest_is_billed() {
     assert_eq!(document["findings"][0]["cause"], "nagle-delayed-ack");
 }
 
-/// IPv6 with the same payload, between the addresses that stand for those of IPv4 (RFC 4291, 2.5.5.2).
+/// IPv6 with the same payload, between the IPv4-mapped addresses (RFC 4291, 2.5.5.2).
 fn with_mapped_addresses(pcap: &[u8]) -> Vec<u8> {
     let (head, mut rest) = pcap.split_at(24);
     let mut mapped = head.to_vec();
@@ -405,7 +405,7 @@ fn an_input_that_was_not_read_is_no_success() {
     assert_eq!(missing.status.code(), Some(4), "{}", stderr(&missing));
     let gate = tcpwhy(&["read", "no-such.pcap", split, "--fail-on", "nagle-delayed-ack"]);
     assert_eq!(gate.status.code(), Some(3), "{}", stderr(&gate));
-    // A capture that has nothing in it, and one whose end is missing, were read.
+    // An empty capture, and one whose end is missing, were read.
     let empty = folder.path().join("header.pcap");
     assert!(std::fs::write(&empty, &whole[..24]).is_ok());
     assert_eq!(tcpwhy(&["read", empty.to_str().unwrap_or_default(), split]).status.code(), Some(0));
@@ -426,7 +426,7 @@ fn more_captures_than_may_be_open_are_read_or_named() {
             Err(error) => panic!("sh does not start: {error}"),
         }
     };
-    // What a shell sets for programs that know no more; the administrator allows more.
+    // The soft limit that a shell sets for programs; the hard limit allows more.
     for more in ["--json", "-v"] {
         let soft = read("-Sn 30", more);
         assert_eq!((soft.status.code(), stderr(&soft).as_str()), (Some(0), ""), "{more}");

@@ -1,5 +1,6 @@
-//! Are the bills of real recordings right? Every recording of the corpus is billed from both ends and judged by the
-//! applications' own clocks and by what its scenario must come to. Needs no root: the captures are in the repository.
+//! Are the bills of real recordings right? Every recording of the corpus is billed from both ends
+//! and judged by the applications' own clocks and by its scenario's expectations. Needs no root:
+//! the captures are in the repository.
 #![cfg(target_os = "linux")]
 
 mod bills;
@@ -14,13 +15,14 @@ use tcpwhy_lab::truth::Truth;
 
 use bills::bill;
 
-/// What is not right yet: recording, end, and what is wrong. One that has become right must be taken off.
+/// What is not right yet: recording, end, and what is wrong. An entry that has become right must be
+/// removed.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("e-small-window", "client", "a window of one after idle time: no packet tells it from Nagle"),
     ("e-small-window", "server", "a window of one after idle time: no packet tells it from Nagle"),
 ];
 
-/// Traps of which issue 2 says that they must come out right; each is a recording.
+/// Traps that must come out right, by issue 2; each is a recording.
 const TRAPS: &[&str] = &[
     "server-think",
     "server-think@think-200",
@@ -75,7 +77,8 @@ fn bills_agree_with_the_applications_clocks_from_both_ends() {
     assert!(fixed.is_empty(), "right now, take them off KNOWN:\n{}", fixed.join("\n"));
 }
 
-/// Causes that no recording expects a share of, and why; the engine's own tests have a log for each.
+/// Causes of which no recording expects a share, and why; the engine's own tests have a log for
+/// each.
 const WITHOUT: [(Cause, &str); 6] = [
     (Cause::Unexplained, "nobody expects what cannot be explained"),
     (Cause::Pacing, "no scenario paces below what windows and path allow"),
@@ -118,7 +121,7 @@ fn the_corpus_is_small() {
     assert!(size < 8 << 20, "{size} B");
 }
 
-/// Every folder of the corpus that has a truth.
+/// Every folder of the corpus that contains a truth file.
 fn recordings() -> Vec<Recording> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
     let mut recordings = Vec::new();
@@ -139,7 +142,8 @@ fn recordings() -> Vec<Recording> {
     recordings
 }
 
-/// What the scenario expects today; of one that is gone, or of a real program, what its recording says.
+/// What the scenario expects today; for a scenario that is gone, or a real program, what its
+/// recording states.
 fn expectations(name: &str, truth: &Truth) -> Expect {
     let (form, fix) = match name.split_once('+') {
         Some((form, fix)) => (form, Some(fix)),

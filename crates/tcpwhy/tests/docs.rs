@@ -1,7 +1,8 @@
-//! Do the documents say what the binary prints, and do they hang together?
+//! Do the documents show what the binary prints, and are they consistent?
 //!
-//! What stands behind `$` in a block of `console` is run by a shell in the repository's folder, and what it prints has to stand below
-//! it, up to a line of `...` where the rest is left out. `BLESS=1 cargo test -p tcpwhy --test docs` writes it there.
+//! Each `$` line in a `console` block is run by a shell in the repository's folder, and its output
+//! must be below it, up to a line of `...` if the rest is left out. `BLESS=1 cargo test -p tcpwhy
+//! --test docs` writes it there.
 
 #[path = "../../report/tests/pieces/mod.rs"]
 mod pieces;
@@ -28,19 +29,19 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// What a shell prints, errors included.
+/// The output of a shell command, errors included.
 fn printed(command: &str) -> String {
     let bin = Path::new(env!("CARGO_BIN_EXE_tcpwhy")).parent().expect("a folder");
     let script = format!("export PATH='{}':$PATH TZ=UTC; unset COLUMNS NO_COLOR; {command}", bin.display());
     let output =
         Command::new("sh").args(["-c", &format!("{{ {script}\n}} 2>&1")]).current_dir(root()).output();
     let text = String::from_utf8(output.expect("a shell").stdout).expect("UTF-8");
-    // Spaces at the ends of lines are nobody's.
+    // Trailing spaces do not count.
     let lines: Vec<&str> = text.trim_end().lines().map(str::trim_end).collect();
     lines.join("\n")
 }
 
-/// A page with its commands' output as it is now; nothing is printed anew below what still holds.
+/// A page with the current output of its commands; output that still matches stays as it is.
 fn anew(page: &str, commands: &mut usize) -> String {
     let mut out = Vec::new();
     let mut lines = page.lines().peekable();
@@ -69,7 +70,8 @@ fn anew(page: &str, commands: &mut usize) -> String {
     out.join("\n") + "\n"
 }
 
-/// Writes what is printed now into all pages, where that was asked for. Tests that look for something in them wait for it.
+/// Writes the current output into all pages, if asked to. Tests that look for something in them
+/// wait for it.
 fn bless() {
     static ONCE: Once = Once::new();
     if std::env::var_os("BLESS").is_some() {
@@ -95,15 +97,15 @@ fn the_documents_say_what_is_printed() {
     assert!(commands >= 12, "{commands} commands");
 }
 
-/// The crates that say something to somebody, in docs/messages.md, in docs/sentences.md, which is about the answer, or in
-/// docs/causes.md, which has all fixes.
+/// The crates with messages for users: listed in docs/messages.md, in docs/sentences.md for the
+/// answer, or in docs/causes.md, which has all fixes.
 const SPEAKERS: [&str; 11] =
     ["fix", "host", "lab", "remedy", "report", "sandbox", "sockets", "tcpwhy", "twin", "view", "wire"];
 
-/// And what of them does not: tests.
+/// Their files without messages: tests.
 const SILENT: [&str; 2] = ["lab/src/test_support.rs", "/tests.rs"];
 
-/// The sources below a folder.
+/// The source files below a folder.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
@@ -118,7 +120,8 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Text in the sources that is nothing said: marks in files and headers, and what a script starts programs with.
+/// Text in the sources that is no message: marks in files and headers, and what a script starts
+/// programs with.
 const NOT_SAID: [&str; 5] = [
     // A line of /proc/net/netstat.
     "TcpExt:",
@@ -128,8 +131,9 @@ const NOT_SAID: [&str; 5] = [
     "PATH=$PATH:/usr/sbin;",
 ];
 
-/// Two words are a message where they are that, and not a unit, a header or an option. One word is a name (of a cause, a column, a service,
-/// a key) or a unit, unless it stops at something that others follow: then it is a sentence's.
+/// Two words are a message unless they are a unit, a header or an option. One word is a name (of a
+/// cause, a column, a service, a key) or a unit, unless it ends in punctuation: then it is part of
+/// a sentence.
 fn is_of_words(piece: &str) -> bool {
     if !piece.contains(' ') {
         let word = piece.trim_end_matches([',', ':', ';', '.']);
@@ -144,8 +148,8 @@ fn is_of_words(piece: &str) -> bool {
     piece.split(' ').count() > 2 || piece.split(' ').all(is_word)
 }
 
-/// Settings that are written and read again, scenarios and what lies in /etc/sysctl.d: at the start, or behind the value before, stands
-/// a name, which is one word.
+/// Settings that are written and read back, in scenarios and in files of /etc/sysctl.d: a one-word
+/// name at the start, or after the value before.
 fn is_setting(piece: &str) -> bool {
     let is_in_name = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'.');
     piece.split('"').any(|part| {
@@ -158,7 +162,7 @@ fn is_setting(piece: &str) -> bool {
 fn every_other_sentence_is_listed_with_an_example() {
     bless();
     let words = |text: &str| text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
-    // The help, and what `lab accuracy` and `lab draws` print of themselves, are pages of their own.
+    // The help, and the output of `lab accuracy` and `lab draws`, are separate pages.
     let pages = ["messages", "sentences", "causes", "help", "accuracy", "draws", "wireshark"];
     let listed: String = pages
         .iter()
@@ -171,7 +175,7 @@ fn every_other_sentence_is_listed_with_an_example() {
             continue;
         }
         for piece in pieces::pieces(&fs::read_to_string(&source).expect("the source"), 1) {
-            // Tables' heads are no sentences.
+            // Heads of tables are no sentences.
             let is_said = is_of_words(&piece)
                 && !piece.starts_with('|')
                 && !is_setting(&piece)
@@ -205,7 +209,7 @@ fn every_cause_is_explained() {
     );
 }
 
-/// Commands outside of frames, of all pages: `tcpwhy read FILE --html report.html`.
+/// Commands outside of console blocks, of all pages: `tcpwhy read FILE --html report.html`.
 fn commands_elsewhere(page: &str) -> Vec<String> {
     let mut commands = Vec::new();
     let mut is_console = false;
@@ -224,7 +228,8 @@ fn commands_elsewhere(page: &str) -> Vec<String> {
     commands
 }
 
-/// What cannot be run in a test can still be asked for: the command exists and has the options.
+/// Commands that cannot be run in a test can still be checked: the command exists and has the
+/// options.
 #[test]
 fn commands_outside_of_frames_have_the_options_that_they_show() {
     bless();
@@ -232,7 +237,7 @@ fn commands_outside_of_frames_have_the_options_that_they_show() {
     let (mut seen, mut wrong) = (0, Vec::new());
     for path in pages() {
         for command in commands_elsewhere(&fs::read_to_string(&path).expect("a page")) {
-            // What stands behind a program of its own, a comment or another command is not ours.
+            // Anything after a second program, a comment or another command is not ours.
             let ours =
                 command.split("   ").next().unwrap_or_default().split(" -- ").next().unwrap_or_default();
             let ours = ours.split(['|', ';', '>']).next().unwrap_or_default();
@@ -285,7 +290,7 @@ fn links_lead_somewhere_and_the_summary_has_every_page() {
     for path in pages().into_iter().chain([root().join("ARCHITECTURE.md"), root().join("CONTRIBUTING.md")]) {
         let page = fs::read_to_string(&path).expect("a page");
         let folder = path.parent().expect("a folder");
-        // The site that `make book` builds has the pages, and not the repository around them.
+        // The site that `make book` builds has only the pages, not the repository around them.
         let is_on_the_site = folder.ends_with("docs");
         for link in links(&page) {
             assert!(folder.join(&link).exists(), "{}: {link} is not there", path.display());
@@ -318,13 +323,13 @@ fn every_command_has_a_page_and_readme_is_short() {
     }
     let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
     assert!(readme.lines().count() <= 110, "a screen and a half");
-    // The Rust that it names is the one that is needed.
+    // The Rust version it names is the one needed.
     let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("Cargo.toml");
     let needed = manifest.split("rust-version = \"").nth(1).and_then(|rest| rest.split('"').next());
     assert!(readme.contains(&format!("Rust {} or newer", needed.expect("a version"))));
 }
 
-/// The commands below one, as its help lists them.
+/// The subcommands of a command, as its help lists them.
 fn commands_of(command: &str) -> Vec<String> {
     let help = printed(&format!("{command} --help"));
     let listed =
@@ -333,7 +338,7 @@ fn commands_of(command: &str) -> Vec<String> {
     named.filter(|name| !name.is_empty() && *name != "help").map(|name| format!("{command} {name}")).collect()
 }
 
-/// What stands there is compared like every other example.
+/// The help in the page is compared like every other example.
 #[test]
 fn the_help_of_every_command_is_listed() {
     bless();

@@ -1,5 +1,6 @@
-//! Does the first screen of every recording name what takes most of the time, and advise only where it is worth it? Is a file or an option
-//! that cannot be used named, and said what to do? Do `make demo` and `make test` say what they install?
+//! Does the first screen of every recording name what takes most of the time, and advise only where
+//! it pays? Is a file or option that cannot be used named, with what to do? Do `make demo` and
+//! `make test` say what they install?
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -48,8 +49,8 @@ fn recordings() -> Vec<(String, String)> {
     all
 }
 
-/// Two requests under way at once, and a reply to each: that the second one was no piece of the first, no packet denies. TCP_NODELAY
-/// helps either way; one write helps where both were there.
+/// Two requests under way at once, and a reply to each: no packet rules out that the second was a
+/// piece of the first. TCP_NODELAY helps either way; one write helps if both were ready.
 #[test]
 fn replies_to_several_requests_are_not_called_one_in_pieces() {
     let fixes = |name: &str, end: &str| {
@@ -75,7 +76,7 @@ fn replies_to_several_requests_are_not_called_one_in_pieces() {
     assert!(first.starts_with("Write each message of the client to the socket at once"), "{first}");
 }
 
-/// What takes most of the time, as the answer has to say it.
+/// The cause that takes most of the time, in the answer's words.
 const OF_THE_PATH: [(&str, &str); 3] = [
     ("bandwidth", " on the slowest link"),
     ("round-trip", "the path's round trip"),
@@ -121,7 +122,7 @@ fn what_takes_little_gets_no_advice() {
     assert!(little > 20 && much > 20, "{little} without advice, {much} with it");
 }
 
-/// A contrast is one: the other exchanges take less than the wait, by more than a tenth.
+/// A contrast must be one: the other exchanges take less than the wait, by more than a tenth.
 #[test]
 fn the_others_are_told_apart_by_other_times() {
     let mut contrasts = 0;
@@ -187,7 +188,7 @@ fn what_a_file_or_an_option_lacks_is_said_with_both_and_what_to_do() {
     }
 }
 
-/// A folder for the journal is not made where somebody else could have it lead elsewhere.
+/// A folder for the journal is not created where another user could redirect it.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_journal_in_a_folder_that_is_not_there_says_to_make_it() {
@@ -200,7 +201,7 @@ fn a_journal_in_a_folder_that_is_not_there_says_to_make_it() {
     );
 }
 
-/// Filters that are words of the command line have their caret too.
+/// Filters given as words of the command line get a caret too.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_caret_stands_below_what_live_and_sockets_cannot_read() {
@@ -214,7 +215,8 @@ fn the_caret_stands_below_what_live_and_sockets_cannot_read() {
     }
 }
 
-/// An IPv6 connection by its end, and by both: of a capture of one packet each way between ::1 and itself.
+/// An IPv6 connection, by one end and by both, in a capture of one packet each way between ::1 and
+/// itself.
 #[test]
 fn a_connection_is_found_by_an_address_of_version_6() {
     let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
@@ -241,7 +243,8 @@ fn a_connection_is_found_by_an_address_of_version_6() {
     }
 }
 
-/// A handshake, a request and an answer over IPv6 (RFC 8200, RFC 9293), as a capture without link headers (LINKTYPE_RAW).
+/// A handshake, a request and a reply over IPv6 (RFC 8200, RFC 9293), as a capture without link
+/// headers (LINKTYPE_RAW).
 fn six() -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101] {
@@ -280,7 +283,7 @@ fn six() -> Vec<u8> {
     file
 }
 
-/// Runs the installer where these programs are there besides the shell's own, and nothing else.
+/// Runs the installer with only these programs besides the shell's own.
 fn install(there: &[(&str, &str)]) -> Output {
     let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
     for (name, script) in there {
@@ -296,7 +299,8 @@ fn install(there: &[(&str, &str)]) -> Output {
 
 #[test]
 fn the_tests_programs_are_installed_with_a_line_or_named() {
-    // As root where apt-get is: one line with the package manager and the packages, before it is called.
+    // As root with apt-get: one line with the package manager and the packages, before it is
+    // called.
     let asked = install(&[("id", "echo 0"), ("apt-get", "echo apt-get $* >&2")]);
     let said = stdout(&asked);
     assert!(asked.status.success() && said.lines().count() == 1, "{asked:?}");
@@ -305,7 +309,7 @@ fn the_tests_programs_are_installed_with_a_line_or_named() {
         "{said}"
     );
     assert!(stderr(&asked).contains("apt-get install "), "{asked:?}");
-    // Where it may not, or there is none: the packages are named, and nothing is called.
+    // Without root, or without apt-get: the packages are named, and nothing is called.
     for there in [&[("id", "echo 1000"), ("apt-get", "echo apt-get $* >&2")][..], &[("id", "echo 0")]] {
         let named = install(there);
         let said = stdout(&named);
@@ -319,7 +323,8 @@ fn the_tests_programs_are_installed_with_a_line_or_named() {
 #[test]
 fn make_says_first_what_it_downloads() {
     let make = |target: &str| {
-        // `make test` runs this test: a make below a make begins with the directory that it enters.
+        // `make test` runs this test: a make within a make would first print the directory it
+        // enters.
         let mut make = Command::new("make");
         make.args(["--no-print-directory", "-n", target]).current_dir(root());
         make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("MFLAGS");

@@ -1,4 +1,5 @@
-//! Does the committed fuzz corpus still pass? What `cargo fuzz` has found worth keeping, with any compiler.
+//! Does the committed fuzz corpus still pass? The inputs that `cargo fuzz` found worth keeping,
+//! with any compiler.
 
 use std::path::Path;
 
@@ -23,7 +24,7 @@ fn every_target_takes_its_corpus() {
     }
 }
 
-/// Bytes without a pattern reach the first checks only, but all of them.
+/// Bytes without a pattern reach only the first checks, but all of them.
 #[test]
 fn every_target_takes_noise_and_nothing() {
     for (_, target) in targets::ALL {

@@ -1,6 +1,8 @@
-//! How much memory and time can a capture cost whoever reads it? Captures made to fall over are piped into `tcpwhy read`.
+//! How much memory and time can a capture cost its reader? Hostile captures are piped into `tcpwhy
+//! read`.
 //!
-//! The small form holds always. The large one measures, ten million packets each, for docs/robustness.md:
+//! The small form always runs. The large one measures, with ten million packets each, for
+//! docs/robustness.md:
 //! `cargo test --release -p tcpwhy --test hostile -- --ignored --nocapture`.
 
 #![cfg(target_os = "linux")]
@@ -15,7 +17,7 @@ use tcpwhy_gen::Hostile;
 const MEMORY_MAX_MB: u64 = 512;
 const SMALL: u64 = 60_000;
 const LARGE: u64 = 10_000_000;
-/// Shapes of packets that no header can be read of.
+/// Shapes of packets of which no header can be read.
 const NOTHING: [Hostile; 8] = [
     Hostile::Vlan,
     Hostile::Extensions,
@@ -34,25 +36,25 @@ struct Cost {
     shown: String,
 }
 
-/// Runs `tcpwhy read -` on what is written, which it can analyse.
+/// Runs `tcpwhy read -` on the bytes written, which it can analyse.
 fn cost(args: &[&str], write: impl FnOnce(&mut ChildStdin) -> io::Result<()>) -> Cost {
     ended(0, args, write)
 }
 
-/// Runs `tcpwhy read -` on what is written, and expects this exit code.
+/// Runs `tcpwhy read -` on the bytes written, and expects this exit code.
 fn ended(expected: i32, args: &[&str], write: impl FnOnce(&mut ChildStdin) -> io::Result<()>) -> Cost {
     let args: Vec<&str> = ["-"].iter().chain(args).copied().collect();
     of(expected, &args, write)
 }
 
-/// The same of these inputs.
+/// The same for these inputs.
 fn of(expected: i32, args: &[&str], write: impl FnOnce(&mut ChildStdin) -> io::Result<()>) -> Cost {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
     command.arg("read").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("tcpwhy starts");
     let [stdout, stderr] = [reader(child.stdout.take()), reader(child.stderr.take())];
     let mut stdin = child.stdin.take().expect("a pipe");
-    // It stops reading where it has seen enough.
+    // It stops reading once it has seen enough.
     let written = write(&mut stdin);
     assert!(written.is_ok() || written.is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe));
     drop(stdin);
@@ -63,7 +65,7 @@ fn of(expected: i32, args: &[&str], write: impl FnOnce(&mut ChildStdin) -> io::R
     Cost { memory_mb, said, shown }
 }
 
-/// The start of what is written. No more is kept: the peak of a process counts from that of the one that started it.
+/// The start of the output. No more is kept: a child's peak memory starts from its parent's.
 fn reader(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
     std::thread::spawn(move || {
         let mut from = from.expect("a pipe");
@@ -77,11 +79,12 @@ fn reader(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<S
 #[test]
 fn every_hostile_shape_is_read_to_its_end_with_little_memory() {
     for &hostile in Hostile::ALL {
-        // Packets that no header can be read of leave nothing to analyse, and that is said.
+        // Packets of which no header can be read leave nothing to analyse, and the output says so.
         let nothing = NOTHING.contains(&hostile);
         let cost = ended(if nothing { 5 } else { 0 }, &[], |to| hostile.write(SMALL, to));
         let name = hostile.name();
-        // A connection that has only begun takes its block (60,000 of 3.8 KB and what goes with them), and a server that is new its lists.
+        // A connection that has only begun takes its block (60,000 of 3.8 KB and what goes with
+        // them), and a new server its lists.
         let bound = match hostile {
             Hostile::SynFlood
             | Hostile::Spreads
@@ -96,7 +99,7 @@ fn every_hostile_shape_is_read_to_its_end_with_little_memory() {
             | Hostile::Turncoats
             | Hostile::Unending => 256,
             Hostile::Whispers | Hostile::OpenV6 | Hostile::TcpOptions | Hostile::Streams => 312,
-            // As many connections, each with what it has asked.
+            // As many connections, each with its requests.
             Hostile::Crowd
             | Hostile::Pushes
             | Hostile::Openings
@@ -112,7 +115,7 @@ fn every_hostile_shape_is_read_to_its_end_with_little_memory() {
         };
         assert!(cost.memory_mb < bound, "{name}: {} MB", cost.memory_mb);
         let read = match hostile {
-            // What lies behind a block of 4 GB is found again, and each is said to be damaged.
+            // The blocks after one of 4 GB are found, and each is reported as damaged.
             Hostile::Blocks => "30,000 places could not be read",
             Hostile::Vlan | Hostile::Extensions => "no TCP in 60,000 packets (60,000 too-many-headers)",
             Hostile::Tunnels => "60,000 of 60,000 packets are cut off within the TCP header",
@@ -125,7 +128,7 @@ fn every_hostile_shape_is_read_to_its_end_with_little_memory() {
     }
 }
 
-/// Each says that it needs a megabyte or two; none may take in advance what another one needs.
+/// Each announces that it needs a megabyte or two; none may take in advance what another one needs.
 #[test]
 fn twenty_compressed_files_are_read_at_once() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -146,7 +149,7 @@ fn twenty_compressed_files_are_read_at_once() {
     }
 }
 
-/// Of a million questions those that are shown are kept.
+/// Of a million questions, only those shown are kept.
 #[test]
 fn questions_in_words_take_no_more_memory_than_is_allowed() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -159,7 +162,7 @@ fn questions_in_words_take_no_more_memory_than_is_allowed() {
     assert!(cost.memory_mb < 136, "{} MB", cost.memory_mb);
 }
 
-/// What is looked for first is whether several inputs saw the same connections.
+/// First it is checked whether several inputs saw the same connections.
 #[test]
 fn many_files_take_no_more_memory_than_one() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -174,7 +177,7 @@ fn many_files_take_no_more_memory_than_one() {
         of(0, &["--memory", "64MB"].into_iter().chain(names).collect::<Vec<_>>(), |_| Ok(()))
     });
     assert!(several.said.contains("too many connections to detect"), "{}", several.said);
-    // Numbers and buffers of twelve files.
+    // The packet numbers and buffers of twelve files.
     assert!(
         several.memory_mb < one.memory_mb + 24,
         "{} MB for one, {} MB for twelve",
@@ -192,12 +195,12 @@ fn connections_beyond_the_limit_are_closed_and_counted() {
     let (said, times) = words.split_once("because of --memory or --max-connections (").unwrap_or_default();
     assert!(said.contains("connections were dropped before their end"), "{words}");
     let closed: u64 = times.split(' ').next().unwrap_or_default().replace(',', "").parse().unwrap_or(0);
-    // Up to a quarter more may be open for a moment; they go by the eighth of the limit.
+    // Up to a quarter more may be open for a moment; an eighth of the limit is evicted at a time.
     assert!((SMALL - 1_300..SMALL).contains(&closed), "{closed}");
     assert!(!cost(&[], flood).shown.contains("--max-connections"));
 }
 
-/// One connection, and then zeros without end.
+/// One connection, then endless zeros.
 fn bomb(to: impl Write, zeros_mb: u64) -> io::Result<()> {
     let mut to = to;
     Hostile::OneByte.write(1_000, &mut to)?;
@@ -205,7 +208,7 @@ fn bomb(to: impl Write, zeros_mb: u64) -> io::Result<()> {
     (0..zeros_mb).try_for_each(|_| to.write_all(&piece))
 }
 
-/// Packets that are alike, compressed: a bomb that is a capture.
+/// Identical packets, compressed: a bomb that is a capture.
 fn alike(to: impl Write, packets: u64) -> io::Result<()> {
     let mut to = to;
     let mut one = Vec::new();
@@ -227,7 +230,7 @@ fn zstd(to: &mut impl Write, write: impl FnOnce(&mut dyn Write) -> io::Result<()
     zst.finish().map(|_| ())
 }
 
-/// A frame of zstd that wants a window of 2 GB for it.
+/// A zstd frame that asks for a window of 2 GB.
 #[test]
 fn a_window_of_zstd_is_bounded() {
     let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xa8, 0x02, 0x00, 0x00, 0xff, 0xff, 0xff];
@@ -265,7 +268,7 @@ fn large_shapes_are_measured() {
     measure("zstd alike", "10,000,000", &|to| zstd(to, |to| alike(to, LARGE)));
 }
 
-/// What a process has used, which the standard library does not tell.
+/// What a process has used, which the standard library does not report.
 mod usage {
     #![expect(unsafe_code, reason = "wait4 is a system call with two places to write to")]
 

@@ -1,8 +1,9 @@
 //! Is the output the same, byte for byte, however the same packets are stored and however many threads read them?
 //!
-//! What names the input differs, and nothing else: in JSON `capture.path`, `capture.format` and `capture.files`; in text the
-//! input's name, in the first paragraph and in the commands to look further with. So one name is given to all forms of a
-//! capture here; standard input and a capture in pieces, which cannot have it, are compared by JSON and packet by packet.
+//! Only the fields that name the input may differ: in JSON `capture.path`, `capture.format` and
+//! `capture.files`; in text the input's name, in the first paragraph and in the suggested commands.
+//! So all forms of a capture get one name here; standard input and a capture in pieces, which
+//! cannot have it, are compared by JSON and packet by packet.
 
 use std::fs;
 use std::io::Write as _;
@@ -75,14 +76,14 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     gz.finish().expect("to memory")
 }
 
-/// What is printed, in a folder that holds the input under the same name as the others do.
+/// The output, from a folder that holds the input under the same name as the other folders do.
 fn shown(folder: &Path, inputs: &[String], args: &[&str], stdin: Option<&Path>) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
     command.arg("read").args(inputs).args(args).current_dir(folder);
     if let Some(path) = stdin {
         let (from, mut to) = std::io::pipe().expect("a pipe");
         let bytes = fs::read(path).expect("the capture");
-        // A reader that stops early is seen by what it prints.
+        // If the reader stops early, its output shows it.
         std::thread::spawn(move || drop(to.write_all(&bytes)));
         command.stdin(from);
     } else {
@@ -99,7 +100,7 @@ fn shown(folder: &Path, inputs: &[String], args: &[&str], stdin: Option<&Path>) 
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The document without what names the input.
+/// The document without the fields that name the input.
 fn unnamed(json: &str) -> String {
     let mut document: serde_json::Value = serde_json::from_str(json).expect("JSON");
     let capture = document["capture"].as_object_mut().expect("an object");
@@ -133,7 +134,7 @@ fn same_in_all_forms(name: &str, link: LinkType, packets: &[Packet]) {
     let piece_len = packets.len().div_ceil(10);
     let mut pieces = Vec::new();
     for (n, piece) in packets.chunks(piece_len).enumerate() {
-        // In every form, and not in the order of time.
+        // In every form, and not in order of time.
         let bytes = match n % 3 {
             0 => pcap(link, piece),
             1 => pcapng(link, piece),
@@ -154,7 +155,7 @@ fn same_in_all_forms(name: &str, link: LinkType, packets: &[Packet]) {
         let expected = shown(&forms[0], &one, &[args, &["--threads", "1"]].concat(), None);
         for threads in ["1", "2", "8"] {
             let args = [args, &["--threads", threads]].concat();
-            // Every form with two threads, every number of threads with one form.
+            // Every form with two threads; every number of threads with one form.
             for form in forms.iter().take(if threads == "2" { forms.len() } else { 1 }) {
                 let shown = shown(form, &one, &args, None);
                 let same = if is_json { unnamed(&shown) == unnamed(&expected) } else { shown == expected };
@@ -165,7 +166,7 @@ fn same_in_all_forms(name: &str, link: LinkType, packets: &[Packet]) {
             for (form, shown) in [("piped", piped), ("split", split)] {
                 let same = match (is_json, args[0]) {
                     (true, _) => unnamed(&shown) == unnamed(&expected),
-                    // Of several files each frame is its file's.
+                    // With several files, frames are numbered per file.
                     (false, "-c") if form == "split" => bill(&shown) == bill(&expected),
                     (false, "-c") => shown == expected,
                     (false, _) => shown.lines().next() == expected.lines().next(),

@@ -38,7 +38,8 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 3).expect("to memory")
 }
 
-/// What a program makes of these bytes. In CI it has to be there; elsewhere the compression is left out, and said.
+/// The output of a compressor for these bytes. In CI the program must exist; elsewhere this compression is
+/// skipped with a note.
 fn packed(program: &str, args: &[&str], bytes: &[u8]) -> Option<Vec<u8>> {
     use std::process::{Command, Stdio};
     let Ok(mut child) = Command::new(program).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
@@ -69,7 +70,7 @@ fn lz4(bytes: &[u8]) -> Option<Vec<u8>> {
     packed("lz4", &["-c", "-"], bytes)
 }
 
-/// Files in a directory of their own.
+/// Files in their own directory.
 struct Files(tempfile::TempDir);
 
 impl Files {
@@ -171,7 +172,7 @@ fn captures_of_the_same_time_are_merged_by_it() {
     assert!(segments.iter().zip(1..).all(|(segment, number)| segment.packet == number));
     let first: Vec<_> = summary.files.iter().map(|file| (file.first_number, file.packets)).collect();
     assert_eq!(first, [(1, 5), (2, 3), (7, 3)]);
-    // However it is cut into files, a recording reads the same.
+    // A recording reads the same however it is split into files.
     let (_, whole) = read(&[files.with("whole", &pcap(0..1000))]);
     let pieces = [0..10, 10..500, 500..501, 501..1000];
     let pieces = pieces.map(|piece| files.with(&piece.start.to_string(), &pcap(piece)));
@@ -242,7 +243,7 @@ fn what_gives_nothing_says_what_to_do() {
     assert!(matches!(summary.files[0].failure, Some(Failure::NotFound)));
     let directory = summary.files[1].failure.as_ref().expect("a failure").to_string();
     assert!(directory.contains("/*.pcap*"), "{directory}");
-    // One that gives nothing does not keep the others from being read.
+    // A file that gives nothing does not keep the others from being read.
     let (summary, segments) = read(&[files.0.path().join("nowhere"), files.with("good", &pcap(0..2))]);
     assert_eq!((summary.is_failure(), segments.len()), (false, 2));
 }
@@ -261,7 +262,7 @@ fn a_cut_input_gives_what_is_there_and_says_where_it_ends() {
     assert_eq!(file.troubles[0].to_string(), expected);
 
     let many = pcap(0..100_000);
-    // Between two blocks of LZ4, where its decompressor sees no end missing.
+    // A cut between two blocks of LZ4, where its decompressor does not miss an end.
     let between = packed("lz4", &["-c", "-B4", "-"], &many).map(|mut packed| {
         let len = u32::from_le_bytes([packed[7], packed[8], packed[9], packed[10]]) as usize;
         packed.truncate(11 + len + 40);
@@ -293,7 +294,7 @@ fn damaged_compression_is_named_with_its_place() {
     }
 }
 
-/// Wherever a byte is another, there is an end: with an answer, a trouble or a failure.
+/// Reading ends wherever a byte is changed: with a result, a trouble or a failure.
 #[test]
 fn damaged_streams_end() {
     let files = Files::new();
@@ -329,7 +330,7 @@ fn many_damages_are_counted_and_few_are_kept() {
 #[test]
 fn a_compression_bomb_stops_at_the_bound() {
     let files = Files::new();
-    // One packet, and then zeros without end: here, 64 MiB.
+    // One packet, then endless zeros: here, 64 MiB.
     let bomb = [pcap([1]), vec![0; 64 << 20]].concat();
     for packed in [Some(gzip(&bomb)), Some(zstd(&bomb)), xz(&bomb), lz4(&bomb)].into_iter().flatten() {
         let path = files.with("bomb", &packed);
@@ -391,7 +392,7 @@ fn other_packets_are_counted_by_reason() {
     assert_eq!(numbers_and_times(&segments), [(2, 1)]);
 }
 
-/// A capture in every wrapping, and whether a cut of the wrapping is a cut of the capture at the same byte.
+/// A capture in every wrapping, and whether cutting the wrapping cuts the capture at the same byte.
 fn wrappings() -> Vec<(&'static str, Vec<u8>)> {
     let mut pcapng = PcapngWriter::new();
     pcapng.section(&Section { application: Some("test"), ..Section::default() });
@@ -430,7 +431,8 @@ fn cut_at_any_byte_what_is_there_is_read_and_the_rest_is_named() {
                 silent.push(cut);
             }
         }
-        // Only a cut between two packets or blocks cannot be seen: 24 bytes of header and 56 each; SHB, IDB, packets.
+        // Only a cut between two packets or blocks goes unseen: after 24 bytes of header and 56 each; SHB,
+        // IDB, packets.
         let unseen: Vec<usize> = match name {
             "pcap" => (24..bytes.len()).step_by(56).collect(),
             "pcapng" => [40, 80].into_iter().chain((152..bytes.len()).step_by(72)).collect(),

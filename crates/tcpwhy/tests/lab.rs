@@ -1,4 +1,4 @@
-//! Does `tcpwhy lab` do what it says, and does it say what is missing where it cannot?
+//! Does `tcpwhy lab` do what it says, and does it say what is missing if it cannot?
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Runs it, unless this machine has no laboratory: then says so and gives nothing.
+/// Runs it, unless this machine cannot run the laboratory: then says so and returns nothing.
 fn allowed(test: &str, args: &[&str]) -> Option<Output> {
     let output = lab(args);
     let said = text(&output.stderr);
@@ -125,7 +125,8 @@ fn the_stall_is_recreated_billed_from_both_ends_and_fixed() {
     std::fs::remove_dir_all(dir).unwrap();
 }
 
-/// What a scenario states is for its own settings: other ones are judged by the variant that has them, or not at all.
+/// A scenario states figures for its own settings: other settings are judged by the variant that
+/// has them, or not at all.
 #[test]
 fn what_is_expected_follows_what_is_set() {
     for (set, expected) in [
@@ -142,13 +143,14 @@ fn what_is_expected_follows_what_is_set() {
         let is_judged = said.contains("unexpected") || said.contains("not as expected");
         assert!(!expected.contains("nothing") || !is_judged, "{set}: {said}");
     }
-    // Neither a prediction nor a surprise where nothing is stated.
+    // Neither a prediction nor a surprise if nothing is stated.
     let Some(output) = allowed("what_is_expected", &["case-b", "--set", "rtt=5ms"]) else { return };
     let said = text(&output.stdout);
     assert!(said.ends_with("The scenarios state no figures for these settings.\n"), "{said}");
 }
 
-/// A machine that stops for 150 ms again and again: the figures say so, and the table ends with the rows that were not as expected.
+/// The machine stops for 150 ms at a time: the figures say so, and the table ends with the rows
+/// that were not as expected.
 #[test]
 fn the_table_ends_with_what_was_not_as_expected_and_says_how_late_the_path_was() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
@@ -189,7 +191,8 @@ fn the_table_ends_with_what_was_not_as_expected_and_says_how_late_the_path_was()
     assert!(!table.contains("os error"), "{table}");
 }
 
-/// A machine with more to do than the laboratory makes, by the file in which the kernel says so: another one lies over it.
+/// A machine with more load than the laboratory makes, by the kernel's file: another one is mounted
+/// over it.
 #[test]
 fn a_load_of_the_machine_is_said_beside_the_figures() {
     let dir = scratch("load");
@@ -232,7 +235,7 @@ fn any_program_runs_at_the_near_end_and_reaches_the_far_end_by_name() {
     let said = text(&output.stdout);
     let line = said.lines().find_map(|line| line.strip_prefix("took ")).unwrap_or_else(|| panic!("{said}"));
     let (seconds, address) = line.split_once(' ').unwrap();
-    // A handshake and a request: two round trips of 60 ms, and what a busy machine adds.
+    // A handshake and a request: two round trips of 60 ms, and the delays of a busy machine.
     assert!((0.12..5.0).contains(&seconds.parse().unwrap()), "{said}");
     assert_eq!(address, "10.77.0.2");
     assert!(dir.join("near.pcapng").exists() && dir.join("far.pcapng").exists());
@@ -260,7 +263,7 @@ fn recordings_that_are_judged_again_are_left_where_they_are() {
     std::fs::remove_dir_all(dir).unwrap();
 }
 
-/// As docs/shell.md tells it.
+/// As described in docs/shell.md.
 #[test]
 fn a_fetch_over_26_ms_with_a_small_receive_buffer_is_slow_and_the_answer_says_why() {
     let test = "a_fetch_over_26_ms";
@@ -272,7 +275,7 @@ fn a_fetch_over_26_ms_with_a_small_receive_buffer_is_slow_and_the_answer_says_wh
             return skip(test, &format!("{program} is not installed"));
         }
     }
-    // Other programs may take the processor from the path; what lasts is not theirs.
+    // Other programs may take the processor from the path; only a lasting difference is not theirs.
     let faults: Vec<String> =
         (1..=4).map_while(|n| fetch(test, &scratch(&format!("fetch-{n}"))).err()).collect();
     assert!(faults.len() < 4, "{faults:#?}");
@@ -297,7 +300,7 @@ fn fetch(test: &str, dir: &Path) -> Result<(), String> {
     assert_eq!(output.status.code(), Some(0), "{said}{}", text(&output.stderr));
     let (seconds, code) = said.lines().next().and_then(|line| line.split_once(' ')).unwrap();
     assert_eq!(code, "200");
-    // 1 MB in windows of some 40 KB: 25 round trips of 26 ms, and other programs may add to them.
+    // 1 MB in windows of some 40 KB: 25 round trips of 26 ms, to which other programs may add.
     assert!(seconds.parse::<f64>().unwrap() > 0.5, "{said}");
     let read = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
         .args(["read", "--json"])
@@ -327,7 +330,7 @@ fn the_program_s_exit_code_is_handed_on() {
 
 fn scratch(name: &str) -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("lab-{name}-{}", std::process::id()));
-    // Nothing may be left of an earlier process of the same number.
+    // Nothing may be left of an earlier process with the same number.
     let _ = std::fs::remove_dir_all(&dir);
     dir
 }

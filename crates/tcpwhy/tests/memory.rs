@@ -1,7 +1,9 @@
-//! Do the books say what the allocator has given, within a tenth? Hostile shapes that fill a small budget, on one thread and on eight.
+//! Does the budget's accounting match the allocator's within a tenth? Hostile shapes that fill a
+//! small budget, on one thread and on eight.
 //!
-//! What counts by the budget's books decides what is given up. What is held besides, the segments of two epochs and places that wait for
-//! the next connection, is known as well: memory that nobody knows of has no bound.
+//! The accounted total decides what is discarded. Memory held besides (the segments of two epochs,
+//! and slots that wait for the next connection) is known as well: unaccounted memory would have no
+//! bound.
 
 #![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "an allocator that counts is made of unsafe functions")]
@@ -15,13 +17,13 @@ use tcpwhy::threads::Engine;
 use tcpwhy_core::{Listing, Options};
 use tcpwhy_gen::Hostile;
 
-/// What is in use, and the most that was.
+/// What is in use, and its peak.
 struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: the system's allocator does it all; here sizes are added up.
+// SAFETY: the system's allocator does all of it; here only sizes are added up.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let live = LIVE.fetch_add(layout.size(), Relaxed) + layout.size();
@@ -44,11 +46,11 @@ const MEMORY: usize = 96_000_000;
 const PACKETS: u64 = 250_000;
 /// Buffers of the input and of the program itself.
 const BESIDE: usize = 2_000_000;
-/// Where exchanges are listed, those of an epoch that is worked on besides, and the report that is made of all of them.
+/// If exchanges are listed: those of an epoch being worked on, and the report made of all of them.
 const LISTS: usize = 24_000_000;
 /// With the lists of a page, and of a document.
 const LISTED: [Listing; 2] = [Listing::Thinned(10_000), Listing::UpTo(20_000)];
-/// Those that aim at what is kept from epoch to epoch.
+/// The shapes that aim at state kept from epoch to epoch.
 const SHAPES: [Hostile; 17] = [
     Hostile::SynFlood,
     Hostile::Servers,

@@ -1,7 +1,8 @@
-//! Can a name act on a terminal, or on a page? Hostile names of files wherever they are shown.
+//! Can a name act on a terminal, or on a page? Hostile file names, everywhere they are shown.
 //!
-//! Of a capture itself, only numbers and addresses are shown: comments, interface names and payload are not (the fuzz target
-//! `pipeline` holds every output to it). What libraries say about damaged bytes is shown escaped like any name.
+//! Of a capture itself, only numbers and addresses are shown: comments, interface names and payload
+//! are not (the fuzz target `pipeline` checks every output for that). What libraries say about
+//! damaged bytes is escaped like any name.
 
 #![cfg(unix)]
 
@@ -11,7 +12,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Colours, titles, cursors, links; C1 controls; turned writing; a tag; bytes that are no text.
+/// Colours, titles, cursors, links; C1 controls; reversed text; a tag; bytes that are no text.
 const NAMES: [&[u8]; 7] = [
     b"\x1b[31mred\x1b[2J\x1b]0;title\x07",
     b"back\x08\x08\x08\rline\nline\ttab\x7f",
@@ -57,7 +58,7 @@ fn no_name_acts_on_a_terminal_or_a_page() {
             let options = options.iter().map(|option| word(option));
             run(path, &[&[word("read")], &options.collect::<Vec<_>>()[..], &[word("--"), name]].concat())
         };
-        // There is none, it is a directory, it is damaged, cut, and good.
+        // The file does not exist, is a directory, is damaged, is cut off, and is good.
         assert!(!neutral(&read(&[])).is_empty());
         fs::create_dir(path.join(name)).expect("a folder");
         assert!(!neutral(&read(&[])).is_empty());
@@ -75,7 +76,7 @@ fn no_name_acts_on_a_terminal_or_a_page() {
             ] {
                 neutral(&with(options));
             }
-            // Twice: several files have names in other places.
+            // Twice: several files are named in other places.
             neutral(&read(&[name]));
         }
         let json = with(&["--json"]).stdout;

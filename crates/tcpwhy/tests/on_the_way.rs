@@ -1,5 +1,5 @@
-//! What happened to packets on their way? Segments that arrived damaged, and packets in fragments: from the file to the bill, with tshark
-//! as a second opinion on which they are.
+//! What happened to packets on the path? Segments that arrived damaged, and packets in fragments:
+//! from the file to the bill, with tshark as a second opinion on which they are.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,9 +19,9 @@ enum Sum {
     Right,
     /// As Linux leaves it for the interface.
     Partial,
-    /// A bit of the payload fell over on the way.
+    /// A bit of the payload was flipped on the path.
     Damaged,
-    /// Whoever made it anonymous has put the same there as everywhere.
+    /// An anonymizing tool has written the same value everywhere.
     Marked,
 }
 
@@ -33,8 +33,8 @@ const ACK: u8 = 0x10;
 const PSH: u8 = 0x18;
 const RST: u8 = 0x14;
 
-/// Handshake, a request and its reply, then a request whose first copy is `first`, sent again 240 ms later. 20 ms of round trip, at the
-/// client.
+/// Handshake, a request and its reply, then a request whose first transmission is `first`,
+/// retransmitted 240 ms later. RTT 20 ms, captured at the client.
 fn talk(first: Sum) -> Vec<Sent> {
     use Sum::Right;
     vec![
@@ -60,7 +60,7 @@ fn sum(bytes: &[u8]) -> u16 {
     sum as u16
 }
 
-/// The IPv4 packet, and its number there as its identification.
+/// The IPv4 packet, with its number in the capture as its identification.
 fn packet(&(_, from_client, seq, ack, flags, len, checksum): &Sent, number: u16) -> Vec<u8> {
     let ((src, from), (dst, to)) =
         if from_client { ((CLIENT, 40_000u16), (SERVER, 80u16)) } else { ((SERVER, 80), (CLIENT, 40_000)) };
@@ -97,7 +97,7 @@ fn ip(protocol: u8, id: u16, fragment: u16, bytes: &[u8], (src, dst): ([u8; 4], 
     header
 }
 
-/// A packet in pieces of so many bytes.
+/// A packet in fragments of this many bytes.
 fn divided(packet: &[u8], len: usize) -> Vec<Vec<u8>> {
     let (header, bytes) = packet.split_at(20);
     let [_, _, _, _, a, b, _, _, _, protocol, ..] = *header else { panic!("a header") };
@@ -136,14 +136,14 @@ fn skipped(report: &Value, reason: &str) -> u64 {
     report["capture"]["skipped"][reason].as_u64().unwrap_or(0)
 }
 
-/// What the bill has of a cause, in ms.
+/// The bill's time for a cause, in ms.
 fn bill_ms(report: &Value, cause: &str) -> f64 {
     let lines = report["bill"].as_array().expect("a bill");
     let line = lines.iter().find(|line| line["cause"] == cause);
     line.map_or(0.0, |line| line["ns"].as_f64().expect("ns") / 1e6)
 }
 
-/// The frames that tshark shows with a filter; `None` where it is missing.
+/// The frames that tshark shows with a filter; `None` if tshark is missing.
 fn tshark(path: &Path, filter: &str) -> Option<Vec<u64>> {
     let output = Command::new("tshark")
         .args(["-n", "-o", "tcp.check_checksum:TRUE", "-T", "fields", "-e", "frame.number", "-Y", filter])
@@ -173,7 +173,7 @@ fn a_damaged_request_is_said_and_its_repair_is_the_path_s() {
     assert!(text.contains("1 segment with a wrong TCP checksum"), "{text}");
 }
 
-/// A reset that nobody takes, because its checksum is wrong, ends nothing.
+/// A reset with a wrong checksum is not accepted, so it ends nothing.
 #[test]
 fn a_reset_that_nobody_takes_ends_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -190,7 +190,9 @@ fn a_reset_that_nobody_takes_ends_nothing() {
     assert_eq!(report["totals"], without["totals"]);
 }
 
-/// All that a server's address has shown is its SYN-ACK, whose checksum is right: the first answer, whose is wrong, comes again. A reset that is right shows nothing: hosts that leave all others to their interface fill its in.
+/// The server's address has shown only its SYN-ACK, whose checksum is right: the first answer,
+/// whose checksum is wrong, is retransmitted. A reset with a right checksum proves nothing: hosts
+/// that leave all other checksums to their interface fill in those of resets.
 #[test]
 fn one_right_checksum_shows_that_they_are_filled_in_but_no_reset_s() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -219,7 +221,8 @@ fn one_right_checksum_shows_that_they_are_filled_in_but_no_reset_s() {
     assert_eq!(skipped(&json(&path), "wrong-checksum"), 0);
 }
 
-/// On the host that sends, none of its checksums is there yet; nor does one that looks wrong say anything then.
+/// On the sending host, none of its checksums is filled in yet; there, one that looks wrong means
+/// nothing either.
 #[test]
 fn what_an_interface_fills_in_later_is_not_wrong() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -238,8 +241,8 @@ fn what_an_interface_fills_in_later_is_not_wrong() {
     assert_eq!(report["bill"], honest["bill"]);
 }
 
-/// Packets of more than 500 bytes are divided, and the last piece of one comes first: the bill is that of whole packets. Where a piece is
-/// missing, it is said.
+/// Packets of more than 500 bytes are fragmented, and the last fragment of one comes first: the
+/// bill is that of whole packets. A missing fragment is reported.
 #[test]
 fn fragments_are_put_together() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -277,8 +280,9 @@ fn fragments_are_put_together() {
     );
 }
 
-/// Of a published trace in which all that carries data has 0x0100 for a checksum (frames 490 to 539 of one made anonymous): what is the same in several is
-/// no sum, and they are no damaged ones.
+/// From a published trace in which all data segments have the checksum 0x0100 (frames 490 to 539 of
+/// an anonymized one): a value shared by several segments is no checksum, and these are not
+/// damaged.
 #[test]
 fn what_stands_in_the_place_of_several_checksums_is_none() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -288,5 +292,5 @@ fn what_stands_in_the_place_of_several_checksums_is_none() {
         packet.6 = Sum::Marked;
     }
     capture(&path, &packets);
-    assert_eq!(skipped(&json(&path), "wrong-checksum"), 1); // the first one, of which nobody knows yet
+    assert_eq!(skipped(&json(&path), "wrong-checksum"), 1); // the first one, when it is still unknown
 }

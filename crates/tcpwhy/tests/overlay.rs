@@ -1,4 +1,5 @@
-//! Does a connection within a tunnel of this kernel get the bill that it gets where it comes out? `data/vxlan.sh` recorded both.
+//! Does a connection within a tunnel of this kernel get the same bill as outside it?
+//! `data/vxlan.sh` recorded both.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +13,7 @@ fn report(files: &[&str]) -> Value {
     serde_json::from_slice(&output.expect("tcpwhy starts").stdout).expect("JSON")
 }
 
-/// Cause, times that it came, and microseconds.
+/// Cause, number of times, and microseconds.
 fn bill(report: &Value) -> Vec<(String, u64, i64)> {
     let lines = report["bill"].as_array().expect("a bill");
     let number = |line: &Value, key: &str| line[key].as_u64().expect("a number");
@@ -28,10 +29,10 @@ fn bill(report: &Value) -> Vec<(String, u64, i64)> {
 #[test]
 fn a_connection_within_vxlan_is_billed_as_it_is_outside() {
     let (inside, outside) = (report(&["vxlan-inside.pcap"]), report(&["vxlan-outside.pcap"]));
-    // What tshark counts: `tshark -r FILE -Y tcp`.
+    // The counts of tshark: `tshark -r FILE -Y tcp`.
     assert_eq!(inside["capture"]["segments"], 67);
     assert_eq!(outside["capture"]["segments"], 67);
-    // The neighbours' discovery, in the tunnel and below it, is no TCP, wherever it is.
+    // Neighbour discovery, in the tunnel and below it, is not TCP.
     assert_eq!(outside["capture"]["skipped"]["not-tcp"], 10);
     assert_eq!(outside["capture"]["skipped"]["not-ip"], 2);
     assert_eq!(outside["connections"][0]["client"], inside["connections"][0]["client"]);
@@ -39,7 +40,7 @@ fn a_connection_within_vxlan_is_billed_as_it_is_outside() {
     assert_eq!(inside[0].0, "nagle-delayed-ack");
     for (inside, outside) in inside.iter().zip(&outside) {
         assert_eq!((&inside.0, inside.1), (&outside.0, outside.1));
-        // The tunnel's own work on either side of its interface.
+        // The tunnel's own processing on either side of its interface.
         assert!((inside.2 - outside.2).abs() < 500, "{inside:?} {outside:?}");
     }
 }

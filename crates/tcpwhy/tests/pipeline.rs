@@ -1,4 +1,5 @@
-//! Can a pipeline rely on it? Exit codes where nothing was analysed, gates with their reasons, and an answer after Ctrl-C.
+//! Can a pipeline rely on it? Exit codes if nothing was analysed, gates with their reasons, and an
+//! answer after Ctrl-C.
 #![cfg(unix)]
 
 use std::io::Write as _;
@@ -43,8 +44,8 @@ fn split_bytes() -> Vec<u8> {
     std::fs::read(data("split.pcap")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The same capture, but what TCP's place in the IPv4 header says is UDP. The link is Ethernet or LINUX_SLL2: the header's
-/// place is where `45` and the protocol 6 stand ten bytes apart.
+/// The same capture, but with UDP's number in the protocol field of the IPv4 headers. The link is
+/// Ethernet or LINUX_SLL2: the header is found where `45` and the protocol 6 are ten bytes apart.
 fn without_tcp() -> Vec<u8> {
     let mut bytes = split_bytes();
     let mut at = 24;
@@ -80,7 +81,7 @@ fn nothing_analysed_is_never_success_and_says_why() {
         assert!(stderr(&output).contains(said), "{said}: {}", stderr(&output));
         assert_eq!(stdout(&output), "", "{said}");
     }
-    // A program gets the document all the same, and no gate is passed.
+    // JSON is printed all the same, and no gate is passed.
     let output = split(&["--filter", "port 9", "--json", "--fail-on", "rto"]);
     assert_eq!(output.status.code(), Some(5));
     let document = json(&output);
@@ -145,7 +146,7 @@ fn on_a_pipe(args: &[&str]) -> Child {
     command.spawn().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Waits until the process has no more to read: it sleeps in poll, and the pipe is empty.
+/// Waits until the process has nothing left to read: it sleeps in poll, and the pipe is empty.
 fn let_it_read() {
     std::thread::sleep(Duration::from_millis(700));
 }
@@ -155,7 +156,7 @@ fn the_first_signal_ends_a_pipe_that_goes_on_and_prints_the_answer() {
     for (signal, args) in [("-INT", &[][..]), ("-TERM", &[]), ("-INT", &["--json"])] {
         let mut child = on_a_pipe(args);
         let Some(mut stdin) = child.stdin.take() else { panic!("a pipe") };
-        // The last packet is cut in two, as a pipe's may be at any moment.
+        // The last packet is cut in two, as can happen in a pipe at any moment.
         let bytes = split_bytes();
         assert!(stdin.write_all(&bytes[..bytes.len() - 5]).is_ok());
         let_it_read();
@@ -259,7 +260,8 @@ fn connections_are_listed_by_what_they_took_and_found_by_their_ends() {
         assert!(stdout(&output).starts_with("Connection 2: "), "{which}: {}", stderr(&output));
         assert_eq!(stderr(&output), "");
     }
-    // All of them are at the server: the most expensive is shown, and that there are others.
+    // All of them are at the server: the most expensive is shown, with a note that there are
+    // others.
     let output = read(&path, &["-c", &server]);
     assert!(stdout(&output).starts_with(&format!("Connection {}: ", by_cost[0])), "{}", stdout(&output));
     assert!(stderr(&output).contains("the most expensive; the others are"), "{}", stderr(&output));

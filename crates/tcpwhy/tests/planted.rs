@@ -1,5 +1,6 @@
-//! Can another user of the machine decide what the laboratory overwrites or reads? What such a user could plant is planted here, by
-//! a shell that then becomes tcpwhy: it knows the process's number beforehand.
+//! Can another user of the machine decide what the laboratory overwrites or reads? This test plants
+//! what such a user could plant, in a shell that then becomes tcpwhy: it knows the process's number
+//! beforehand.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -9,7 +10,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// A folder as /tmp is, with something in it that must stay as it is.
+/// A folder like /tmp, with something in it that must stay as it is.
 fn shared() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o1777)).unwrap();
@@ -21,7 +22,8 @@ fn is_untouched(dir: &Path) -> bool {
     fs::read_to_string(dir.join("victim")).is_ok_and(|text| text == "precious")
 }
 
-/// Becomes tcpwhy after what the shell does first; `None` where this machine has no laboratory.
+/// Becomes tcpwhy after the shell's first commands; `None` if this machine cannot run the
+/// laboratory.
 fn becomes(test: &str, tmp: &Path, first: &str, args: &str) -> Option<Output> {
     let script = format!("{first}\nexec {} {args}", env!("CARGO_BIN_EXE_tcpwhy"));
     let output = Command::new("sh").args(["-c", &script]).env("TMPDIR", tmp).output().unwrap();
@@ -57,7 +59,8 @@ fn a_directory_planted_under_the_old_name_is_not_written_through() {
 #[test]
 fn a_run_in_another_pid_name_space_leaves_what_is_in_use() {
     let dir = shared();
-    // A run that has begun, as far as a sweeper sees: the number belongs to nobody in its own name space.
+    // To a sweeper it looks like a run in progress: the number belongs to no process in its own
+    // name space.
     let plant = "mkdir $TMPDIR/tcpwhy-lab-4000000000 && touch $TMPDIR/tcpwhy-lab-4000000000/in-use";
     let Some(output) = becomes("pid name space", dir.path(), plant, "lab split --json --set rtt=1ms") else {
         return;
@@ -109,7 +112,7 @@ fn a_torn_truth_is_no_recording() {
     let dir = shared();
     let kept = dir.path().join("kept");
     fs::create_dir_all(kept.join("split")).unwrap();
-    // As a full disk left it.
+    // As left by a full disk.
     fs::write(kept.join("split/truth.json"), "{\"schema\":\"tcpwhy.truth/1\",\"ker").unwrap();
     let args = format!("lab accuracy split --resume --keep {}", kept.display());
     let Some(output) = becomes("torn", dir.path(), "", &args) else { return };
@@ -146,7 +149,7 @@ fn recordings_of_others_lead_nowhere_else() {
     let output = judge(&from);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(fs::read_to_string(dir.path().join("out.md")).unwrap().contains("split"));
-    // Each file in turn is a link to one that could be read.
+    // Each file in turn becomes a link to one that could be read.
     for name in ["truth.json", "client.pcapng", "server.pcapng"] {
         let (file, target) = (from.join("split").join(name), elsewhere.path().join(name));
         fs::rename(&file, &target).unwrap();
@@ -162,7 +165,7 @@ fn recordings_of_others_lead_nowhere_else() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Nobody writes into the pipe, and it would be waited for without end.
+/// Nothing writes into the pipe, so waiting for it would never end.
 #[test]
 fn a_pipe_among_recordings_of_others_is_not_waited_for() {
     let dir = shared();
@@ -191,7 +194,7 @@ fn a_pipe_among_recordings_of_others_is_not_waited_for() {
     }
 }
 
-/// Addresses in it, as whoever recorded it has written them, are quoted where they belong to no bill.
+/// Addresses that its author wrote into it are quoted, where they belong to no bill.
 #[test]
 fn nothing_that_others_wrote_into_a_truth_acts() {
     let dir = shared();

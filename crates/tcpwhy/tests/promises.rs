@@ -1,4 +1,5 @@
-//! What is promised to an engineer, a pipeline and a terminal, and shown by no other test: through the built binary.
+//! What is promised to an engineer, a pipeline and a terminal, and not shown by another test:
+//! through the built binary.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ fn read(path: &Path, args: &[&str]) -> Output {
     command.output().unwrap_or_else(|error| panic!("tcpwhy does not start: {error}"))
 }
 
-/// Where nothing may be skipped.
+/// Where no test may be skipped.
 fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|ci| ci == "true")
 }
@@ -36,7 +37,8 @@ fn answer(name: &str) -> String {
     lines.join(" ")
 }
 
-/// Nine requests of ten leave in one write, the tenth in two: the answer names the tenth and what the others take.
+/// Nine requests of ten leave in one write, the tenth in two: the answer names the tenth and the
+/// time of the others.
 #[test]
 fn where_the_tail_is_the_story_the_answer_tells_it() {
     let said = answer("e-histogram");
@@ -45,7 +47,7 @@ fn where_the_tail_is_the_story_the_answer_tells_it() {
     assert!(said.contains("client 10.77.0.1 -> server 10.77.0.2:8080"), "both ends with their roles: {said}");
 }
 
-/// The confidence of the document's first finding is in the sentence.
+/// The sentence contains the confidence of the document's first finding.
 #[test]
 fn the_answer_says_how_certain_it_is() {
     let mut seen = Vec::new();
@@ -65,7 +67,7 @@ fn the_answer_says_how_certain_it_is() {
     assert!(seen.iter().any(|one| one == "certain") && seen.iter().any(|one| one == "likely"), "{seen:?}");
 }
 
-/// Median, p99 and maximum of a finding are values of the exchanges that it counts.
+/// Median, p99 and maximum of a finding are values of the exchanges it counts.
 #[test]
 fn quantiles_are_exact_and_never_above_the_maximum() {
     let mut compared = 0;
@@ -97,14 +99,14 @@ fn quantiles_are_exact_and_never_above_the_maximum() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_pipeline_prints_its_answer() {
-    // The writer sends all but the end, and goes on as tcpdump does until it is interrupted.
+    // The writer sends all but the end, and keeps running like tcpdump until it is interrupted.
     let script = format!(
         "(cat '{}'; sleep 30) | '{}' read - --brief",
         data("split.pcap").display(),
         env!("CARGO_BIN_EXE_tcpwhy")
     );
     let mut command = Command::new("setsid");
-    // A shell that has no terminal would have its jobs ignore the signal.
+    // The jobs of a shell without a terminal would ignore the signal.
     command.args(["sh", "-c", &format!("trap 'exit 0' INT; {script}")]).stdin(Stdio::null());
     let child = match command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() {
         Ok(child) => child,
@@ -152,14 +154,15 @@ fn talk(exchanges: usize) -> std::io::Result<(u16, std::thread::JoinHandle<std::
     Ok((at.port(), client))
 }
 
-/// The pipeline of README at a terminal of its own, and Ctrl-C typed there: both programs get it, tcpdump hands over what it has, and the
-/// answer is printed.
+/// The pipeline of README at its own terminal, and Ctrl-C typed there: both programs get it,
+/// tcpdump flushes its buffer, and the answer is printed.
 #[cfg(target_os = "linux")]
 #[test]
 fn ctrl_c_at_a_terminal_ends_tcpdump_and_prints_the_answer() {
     let (port, talk) = talk(6).unwrap_or_else(|error| panic!("{error}"));
     let tcpwhy = env!("CARGO_BIN_EXE_tcpwhy");
-    // A shell without a prompt would die of the key itself (dash does, bash waits for the pipeline).
+    // A shell without a prompt would be killed by the key itself (dash is, bash waits for the
+    // pipeline).
     let pipeline = format!(
         "trap : INT; tcpdump -i lo -w - tcp port {port} | {tcpwhy} read - --brief --no-pager --width 200"
     );
@@ -184,7 +187,8 @@ fn ctrl_c_at_a_terminal_ends_tcpdump_and_prints_the_answer() {
     assert!(shown.contains("6 exchanges, 1 setup on 1 connection"), "all of it: {shown}");
 }
 
-/// A large file is ended by the first signal as well: what was read until then is answered.
+/// The first signal also ends the reading of a large file: the answer covers what was read until
+/// then.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_ends_a_large_file_before_its_end() {
@@ -192,7 +196,7 @@ fn a_signal_ends_a_large_file_before_its_end() {
     let path = dir.path().join("large.pcap");
     let bytes = std::fs::read(data("split.pcap")).unwrap_or_else(|error| panic!("{error}"));
     let (header, packets) = bytes.split_at(24);
-    // The same again and again, which is what a file of any size is to the reader.
+    // Repetition will do: to the reader it is a file of any size.
     let times = 20_000;
     let large = [header, &packets.repeat(times)].concat();
     std::fs::write(&path, &large).unwrap_or_else(|error| panic!("{error}"));
@@ -200,7 +204,7 @@ fn a_signal_ends_a_large_file_before_its_end() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
         command.arg("read").arg(&path).args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().unwrap_or_else(|error| panic!("{error}"));
-        // From there on, it reads.
+        // From here on, it reads.
         wait_for_handler(child.id());
         let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
         assert!(status.is_ok_and(|status| status.success()));
@@ -210,7 +214,7 @@ fn a_signal_ends_a_large_file_before_its_end() {
             let document: Value = serde_json::from_str(&said).unwrap_or_default();
             let read = document["capture"]["packets"].as_u64().unwrap_or(u64::MAX);
             assert!(read < 67 * times as u64, "{read} packets: {output:?}");
-            // Where it had read none yet, there is nothing to analyse.
+            // If it had read none yet, there is nothing to analyse.
             let code = if read == 0 { 5 } else { 0 };
             assert_eq!(output.status.code(), Some(code), "{output:?}");
             assert_eq!(document["capture"]["interrupted"], true);
@@ -222,7 +226,7 @@ fn a_signal_ends_a_large_file_before_its_end() {
     }
 }
 
-/// Until the process stands still: on a busy machine it runs on for a while.
+/// Waits until the process is stopped: on a busy machine it runs on for a while.
 #[cfg(target_os = "linux")]
 fn wait_until_stopped(pid: u32) {
     let stands = || {
@@ -237,7 +241,8 @@ fn wait_until_stopped(pid: u32) {
     }
 }
 
-/// The second one ends the process at once, also on a file: both are there before either is taken.
+/// The second signal ends the process at once, also on a file: both are pending before either is
+/// handled.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_second_signal_aborts_on_a_file() {
@@ -248,7 +253,7 @@ fn a_second_signal_aborts_on_a_file() {
     std::fs::write(&path, [header, &packets.repeat(20_000)].concat())
         .unwrap_or_else(|error| panic!("{error}"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
-    // Two threads might take one signal each, and one of them be done before the other has begun.
+    // Two threads might take one signal each, and one of them finish before the other begins.
     command.arg("read").arg(&path).args(["--threads", "1"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap_or_else(|error| panic!("{error}"));
     let id = child.id().to_string();
@@ -262,12 +267,12 @@ fn a_second_signal_aborts_on_a_file() {
         signal(name);
     }
     let output = child.wait_with_output().unwrap_or_else(|error| panic!("{error}"));
-    // 128 and the number of the one that came second.
+    // 128 and the number of the signal that came second.
     assert!(matches!(output.status.code(), Some(130 | 143)), "{output:?}");
     assert!(output.stdout.is_empty(), "{output:?}");
 }
 
-/// Until a process has said that it takes SIGINT and SIGTERM itself (proc_pid_status(5)).
+/// Waits until the process handles SIGINT and SIGTERM itself (proc_pid_status(5)).
 #[cfg(target_os = "linux")]
 fn wait_for_handler(id: u32) {
     let takes_them = || {
@@ -310,7 +315,7 @@ fn a_signal_ends_a_file_as_it_ends_a_pipe() {
     assert_eq!(document["exchanges"], 12);
 }
 
-/// The same capture, packed by the programs that people use.
+/// The same capture, compressed with the usual programs.
 #[test]
 fn compressed_captures_give_the_same_answer() {
     let path = data("split.pcap");
@@ -340,7 +345,8 @@ fn compressed_captures_give_the_same_answer() {
     assert!(!findings(&plain).is_null());
 }
 
-/// One command from the capture to the fix that the scenario's author had in mind (`[[fix]]` in its file, or what its description says).
+/// One command from the capture to the fix that the scenario's author intended (`[[fix]]` in its
+/// file, or its description).
 #[test]
 fn the_first_fix_is_the_right_one() {
     for (name, fix) in [

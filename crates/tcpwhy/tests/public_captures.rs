@@ -1,5 +1,6 @@
-//! Are captures from other people's networks read without nonsense? Needs them (`make public-captures` fetches them) and
-//! tshark; what was judged by hand is in docs/public-captures.md.
+//! Are captures from other people's networks read without nonsense? Needs them (`make
+//! public-captures` fetches them) and tshark; what was judged by hand is in
+//! docs/public-captures.md.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,12 +13,12 @@ struct Public {
     file: PathBuf,
 }
 
-/// What a capture's report comes to.
+/// The sums of a capture's report.
 struct Sums {
     segments: u64,
     elapsed_ns: i64,
     unexplained_ns: i64,
-    /// Time that is said to have gone into repairs for certain.
+    /// Time certainly lost to repairs, by the report.
     repairs_ns: i64,
     answer: String,
 }
@@ -32,7 +33,7 @@ fn every_public_capture_is_read_without_nonsense() {
     for Public { name, file } in &captures {
         let sums = read(file);
         let resent = sent_again(file);
-        // What Wireshark finds complete and in order cannot have waited for a repair.
+        // If Wireshark finds it complete and in order, nothing can have waited for a repair.
         assert!(
             resent > 0 || sums.repairs_ns == 0,
             "{name}: repairs of {} ns, and nothing is missing",
@@ -70,7 +71,7 @@ fn captures() -> Vec<Public> {
         .collect()
 }
 
-/// Reads a capture, and holds the report to what must be true of any.
+/// Reads a capture, and checks what must hold for any report.
 fn read(file: &Path) -> Sums {
     let output = Command::new(env!("CARGO_BIN_EXE_tcpwhy")).args(["read", "--json"]).arg(file).output();
     let output = output.expect("tcpwhy starts");
@@ -112,12 +113,12 @@ fn lines(bill: &Value, which: impl Fn(&Value) -> bool) -> i64 {
     array(bill).iter().filter(|line| which(line)).map(|line| ns(&line["ns"])).sum()
 }
 
-/// TCP segments by tshark, which looks into ICMP's quotations and the second half of tunnels too.
+/// TCP segments by tshark, which also looks into ICMP's quotations and the second half of tunnels.
 fn segments(file: &Path) -> u64 {
     tshark(file, "tcp && !icmp && !icmpv6")
 }
 
-/// Packets that tshark takes for sent again, out of order, or missing.
+/// Packets that tshark marks as retransmitted, out of order, or missing.
 fn sent_again(file: &Path) -> u64 {
     tshark(
         file,

@@ -1,4 +1,4 @@
-//! Does tcpwhy still say what the documents quote?
+//! Does tcpwhy still print what the documents quote?
 
 use std::path::Path;
 use std::process::Command;
@@ -49,7 +49,8 @@ fn the_ends_and_the_rounds_are_told_as_quoted() {
     }
 }
 
-/// The indented commands of a page that write a completion script or a man page, in a home of their own.
+/// The indented commands of a page that write a completion script or a man page, in a temporary
+/// home.
 #[cfg(unix)]
 #[test]
 fn completions_and_man_pages_are_found_where_the_documents_put_them() {
@@ -81,7 +82,7 @@ fn completions_and_man_pages_are_found_where_the_documents_put_them() {
         if page != "README.md" {
             let listed = std::fs::read_dir(share.join("man/man1")).expect("man pages");
             let pages: Vec<_> = listed.map(|entry| entry.expect("an entry").file_name()).collect();
-            // Every command but those that print these, and `help`.
+            // Every command except those that print these, and `help`.
             let help = in_a_home(home.path(), "tcpwhy help");
             let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
             let commands = commands.take_while(|line| !line.is_empty());

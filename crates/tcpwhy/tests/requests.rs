@@ -1,4 +1,4 @@
-//! `--show-requests`: what was asked, as tshark reads it, and only where it was asked for.
+//! `--show-requests`: the requests, as tshark reads them, and only if asked for.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -19,7 +19,7 @@ fn json(file: &Path) -> Value {
     serde_json::from_slice(&out.stdout).expect("a document")
 }
 
-/// What tshark shows of a field in all packets that have it.
+/// tshark's values of a field in all packets that have it.
 fn tshark(file: &Path, fields: &[&str]) -> Vec<String> {
     let mut command = Command::new("tshark");
     command.arg("-r").arg(file).args(["-Y", fields[0], "-T", "fields", "-E", "separator= "]);
@@ -129,7 +129,7 @@ fn of_a_pipe_it_says_that_it_cannot() {
     assert!(said.contains("which a pipe does not allow"), "{said}");
 }
 
-/// Ethernet, IPv4 and TCP without checksums, as an interface that fills them in leaves them.
+/// Ethernet, IPv4 and TCP without checksums, as on an interface that fills them in later.
 fn record(at_us: u32, is_question: bool, [seq, ack]: [u32; 2], payload: &[u8]) -> Vec<u8> {
     let ends: [(u8, u16); 2] = if is_question { [(1, 40_000), (2, 80)] } else { [(2, 80), (1, 40_000)] };
     let ip_len = (40 + payload.len()) as u16;
@@ -145,7 +145,7 @@ fn record(at_us: u32, is_question: bool, [seq, ack]: [u32; 2], payload: &[u8]) -
     [head, frame].concat()
 }
 
-/// Words have a part of the memory, and what found no room in it is said.
+/// Request text gets a part of the memory, and requests that do not fit are counted.
 #[test]
 fn questions_that_find_no_room_are_counted() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -1,6 +1,7 @@
-//! Does `tcpwhy read` give up its rights before it parses, and does everything still work without them?
+//! Does `tcpwhy read` give up its rights before it parses, and does everything still work without
+//! them?
 //!
-//! What the sandbox refuses is tested where it is made (`crates/sandbox/tests/escape.rs`).
+//! What the sandbox refuses is tested in its own crate (`crates/sandbox/tests/escape.rs`).
 
 #![cfg(target_os = "linux")]
 
@@ -24,7 +25,7 @@ fn run(args: &[&str]) -> Output {
     tcpwhy(args).output().expect("tcpwhy starts")
 }
 
-/// Starts with a pipe as standard input, gives the bytes and leaves the pipe open.
+/// Starts with a pipe as standard input, writes the bytes and leaves the pipe open.
 fn stalled(args: &[&str], bytes: &[u8]) -> Child {
     let mut command = tcpwhy(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -33,7 +34,7 @@ fn stalled(args: &[&str], bytes: &[u8]) -> Child {
     child
 }
 
-/// Modes of seccomp and of `no_new_privs`, of each thread, once the process has come so far.
+/// The seccomp mode or `no_new_privs` of each thread, once the process has come that far.
 fn rights(child: &Child, wanted: &str) -> bool {
     let tasks = format!("/proc/{}/task", child.id());
     for _ in 0..500 {
@@ -80,7 +81,7 @@ fn without_the_sandbox_the_rights_stay() {
     assert!(help.contains("Landlock and seccomp"), "{help}");
 }
 
-/// Every way to read, with and without, says the same and warns of nothing.
+/// Every way to read prints the same with and without the sandbox, and no warning.
 #[test]
 fn everything_works_within_it() {
     let folder = tempfile::tempdir().expect("a directory");
@@ -142,7 +143,7 @@ fn v_reads_a_pipe_once_and_says_so() {
     assert!(said.contains("-v reads its input twice, which a pipe does not allow"), "{said}");
 }
 
-/// Of gzip the decompressor would read the whole header as soon as it is made.
+/// For gzip, the decompressor would read the whole header as soon as it is created.
 #[test]
 fn rights_are_given_up_before_the_first_byte_comes() {
     let path = capture();
@@ -180,7 +181,7 @@ fn what_was_left_open_is_closed_and_what_was_handed_over_is_read() {
     assert!(open.iter().all(|one| one.ends_with("split.pcap")), "{open:?}");
     drop(child.stdin.take());
     assert!(child.wait().is_ok());
-    // A shell's <(...) is an inherited descriptor by its name.
+    // A shell's <(...) is an inherited descriptor, passed by name.
     let handed = Command::new("sh")
         .args(["-c", "exec \"$0\" read /dev/fd/9 9<\"$1\"", env!("CARGO_BIN_EXE_tcpwhy")])
         .arg(&path)
@@ -199,12 +200,12 @@ fn memory_has_an_end_that_an_honest_capture_does_not_come_near() {
     assert!((1 << 30..16 << 30).contains(&hard), "{line}");
     drop(child.stdin.take());
     assert!(child.wait().is_ok());
-    // Addresses, not memory: many threads reserve much.
+    // Address space, not memory: many threads reserve much of it.
     let path = capture();
     assert!(run(&[path.to_str().expect("a path"), "--threads", "256"]).status.success());
 }
 
-/// A kernel that has no such calls, as far as the reader sees.
+/// To the reader, a kernel that lacks these calls.
 fn without(calls: &[i64], errno: i32, args: &[&str]) -> Output {
     use seccompiler::{SeccompAction, SeccompFilter, TargetArch, apply_filter};
     use std::os::unix::process::CommandExt as _;

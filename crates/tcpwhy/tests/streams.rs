@@ -1,6 +1,7 @@
-//! Is the number that `list` gives for `tcp.stream` Wireshark's? Against `tshark -e tcp.stream`, connection by connection: captures with
-//! ports that are used again, resets of nothing, SYNs that come back, ICMP errors, fragments and tunnels (tests/data/streams.py),
-//! and all recordings of the corpus, one behind the other. Needs tshark and mergecap.
+//! Are the numbers that `list` gives for `tcp.stream` those of Wireshark? Against `tshark -e
+//! tcp.stream`, connection by connection: captures with reused ports, resets of nothing, repeated
+//! SYNs, ICMP errors, fragments and tunnels (tests/data/streams.py), and all recordings of the
+//! corpus, one after the other. Needs tshark and mergecap.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ fn tcpwhy(args: &[&str], path: &Path) -> String {
     run(Command::new(env!("CARGO_BIN_EXE_tcpwhy")).arg(args[0]).arg(path).args(&args[1..]))
 }
 
-/// The column of the list that has the numbers of the installed version, or both where nobody has tried that one.
+/// The column of the list with the numbers of the installed version, or both if that version is
+/// untested.
 fn columns() -> Option<&'static [usize]> {
     let version = Command::new("tshark").arg("-v").stdin(Stdio::null()).output().ok();
     let version = version.filter(|output| output.status.success());
@@ -37,7 +39,8 @@ fn columns() -> Option<&'static [usize]> {
     }
 }
 
-/// What tshark says of each frame: the stream of the innermost TCP header, and its ports, the lower one first.
+/// tshark's view of each frame: the stream of the innermost TCP header, and its ports, the lower
+/// one first.
 fn frames(path: &Path) -> BTreeMap<u64, (u64, [u16; 2])> {
     let mut tshark = Command::new("tshark");
     tshark.args(["-n", "-r"]).arg(path).args(["-Y", "tcp.stream", "-T", "fields", "-E", "occurrence=l"]);
@@ -52,7 +55,8 @@ fn frames(path: &Path) -> BTreeMap<u64, (u64, [u16; 2])> {
         .collect()
 }
 
-/// Compares each connection with its frames. Returns how many there are, and how many have another number than their own, less one.
+/// Compares each connection with its frames. Returns how many there are, and for how many the
+/// stream is not their own number less one.
 fn compare(path: &Path, columns: &[usize]) -> (usize, usize) {
     let frames = frames(path);
     let document: Value = serde_json::from_str(&tcpwhy(&["read", "--json"], path)).unwrap_or_default();
@@ -96,7 +100,7 @@ fn streams_have_wiresharks_numbers() {
     assert!(all > 30 && others > 20, "{others} of {all}");
 }
 
-/// A filter and a part of the time change nothing, and what cannot be known is not told.
+/// A filter or a part of the time changes nothing, and unknown numbers are not shown.
 #[test]
 fn streams_are_those_of_the_whole_file() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/streams.pcap");
@@ -119,7 +123,7 @@ fn streams_are_those_of_the_whole_file() {
     let piped = piped.output();
     let piped = String::from_utf8_lossy(&piped.unwrap_or_else(|error| panic!("{error}")).stdout).into_owned();
     assert_eq!(streams(&piped), streams(&whole));
-    // Names that are not the capture's do not matter.
+    // Pseudonyms for the capture's addresses do not matter.
     let named = list(&["--anonymize", "--sort", "start"]);
     assert!(named.contains("  2,3  ") && named.contains("  5|6  "), "{named}");
     // Two files.
@@ -128,7 +132,7 @@ fn streams_are_those_of_the_whole_file() {
     assert!(two.contains("list one file to see their numbers") && !two.contains("tcp.stream eq"), "{two}");
 }
 
-/// All recordings of the corpus, one behind the other: their ports come back.
+/// All recordings of the corpus, one after the other: their ports are reused.
 #[test]
 fn streams_of_the_corpus_have_wiresharks_numbers() {
     let Some(columns) = columns() else { return };
@@ -156,7 +160,7 @@ fn streams_of_the_corpus_have_wiresharks_numbers() {
         }
     }
     let all = dir.path().join("all.pcapng");
-    // Of each, what tells connections apart.
+    // Of each packet, the bytes that distinguish connections.
     run(Command::new("mergecap").args(["-a", "-s", "96", "-w"]).arg(&all).args(&plain));
     let (connections, others) = compare(&all, columns);
     println!(

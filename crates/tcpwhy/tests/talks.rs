@@ -1,6 +1,7 @@
-//! Who waits for whom, in conversations that are not one question and its answer after the other? Each recording of `corpus/talks`
-//! has, beside the captures of both ends, the asker's own clock: a line for each wait. Each of them is an exchange of the bill,
-//! as long as the asker says, at either end; and for what else is billed nobody waited longer than its own way.
+//! Who waits for whom in conversations that are more than one question and then its answer? Each
+//! recording of `corpus/talks` has, besides the captures of both ends, the log of the asking
+//! program: a line for each wait. Each wait must be an exchange of the bill, of the length the
+//! program logged, at either end; and anything else billed must take no longer than its own path.
 #![cfg(target_os = "linux")]
 
 mod bills;
@@ -62,7 +63,7 @@ fn faults(waits: &[Wait], report: &Report) -> Vec<String> {
     let round =
         report.connections.iter().filter_map(|connection| connection.rtt_min).max().unwrap_or_default();
     let exchanges = report.connections.iter().flat_map(|connection| &connection.exchanges);
-    // What comes before and behind is the program's own beginning and end: a session that is set up.
+    // Before and after these are the program's own start and end: the setup of a session.
     let first = waits.iter().map(|wait| wait.start).min().unwrap_or(Instant::MIN);
     let last = waits.iter().map(|wait| wait.end).max().unwrap_or(Instant::MIN);
     let is_judged = |exchange: &&Exchange| {
@@ -98,7 +99,7 @@ fn faults(waits: &[Wait], report: &Report) -> Vec<String> {
     faults
 }
 
-/// Where messages are frames of either side, no silence between two of them is a pause for certain.
+/// Where messages are frames of either side, no silence between two of them is certainly a pause.
 fn too_sure(report: &Report) -> Vec<String> {
     let exchanges = report.connections.iter().flat_map(|connection| &connection.exchanges);
     let lines = exchanges.flat_map(|exchange| exchange.bill.iter().map(move |line| (exchange.n, line)));
@@ -107,7 +108,7 @@ fn too_sure(report: &Report) -> Vec<String> {
     sure.map(|(n, line)| format!("exchange {n}: {} of {} is certain", line.ns, line.cause)).collect()
 }
 
-/// Lines `ask START END`, nanoseconds since the epoch; none where no packet tells who waited for whom.
+/// Lines `ask START END`, nanoseconds since the epoch; none if no packet shows who waited for whom.
 fn waits(path: &Path) -> Option<Vec<Wait>> {
     let text = std::fs::read_to_string(path).unwrap();
     if text == "unsettled\n" {

@@ -1,4 +1,5 @@
-//! Does what is shown fit whoever looks at it? The width of the terminal, the clock on the wall, the parts that were asked for.
+//! Does the output fit its reader? The width of the terminal, the local time, the parts that were
+//! asked for.
 #![cfg(unix)]
 
 use std::io::Write as _;
@@ -20,17 +21,17 @@ fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What a terminal of so many columns shows, by util-linux's script(1).
+/// The output on a terminal of this many columns, by util-linux's script(1).
 fn on_a_terminal(columns: usize, args: &str) -> Option<String> {
     shown_by(&format!("stty cols {columns} rows 40; PAGER=cat"), args)
 }
 
-/// What a terminal shows of an answer behind this piece of shell.
+/// The output of an answer on a terminal, after this piece of shell.
 fn shown_by(setting: &str, args: &str) -> Option<String> {
     shown_of(setting, &format!("read {} {args}", data("split.pcap").display()))
 }
 
-/// What a terminal shows of this command behind this piece of shell.
+/// The output of this command on a terminal, after this piece of shell.
 fn shown_of(setting: &str, words: &str) -> Option<String> {
     let command = format!("{setting} {} {words}", env!("CARGO_BIN_EXE_tcpwhy"));
     let output = Command::new("script").args(["-qec", &command, "/dev/null"]).stdin(Stdio::null()).output();
@@ -44,7 +45,7 @@ fn shown_of(setting: &str, words: &str) -> Option<String> {
     }
 }
 
-/// Without what sets colours.
+/// The width without colour sequences.
 fn columns(line: &str) -> usize {
     let (mut columns, mut escaped) = (0, false);
     for c in line.chars() {
@@ -71,14 +72,14 @@ fn text_is_as_wide_as_the_terminal() {
             );
         }
     }
-    // Narrow ones have the answer and the bill; a file's name is as long as it is.
+    // Narrow ones show the answer and the bill; a file's name is as long as it is.
     for width in [40, 60] {
         let Some(shown) = on_a_terminal(width, "--brief") else { return };
         let lines = || shown.lines().filter(|line| !line.contains("split.pcap"));
         assert!(lines().map(columns).max().unwrap_or(0) <= width, "{width}:\n{shown}");
         assert!(lines().any(|line| line.contains("nagle-delayed-ack") && line.contains("99.6 %")), "{shown}");
     }
-    // Where there is no terminal, it is 100, or what was asked for.
+    // Without a terminal, the width is 100, or as requested.
     let wide = stdout(&split_in("UTC", &["--width", "60"]));
     assert!(wide.lines().take(4).all(|line| columns(line) <= 60), "{wide}");
 }
@@ -88,11 +89,11 @@ fn recording(name: &str) -> String {
     corpus.join(name).join("client.pcapng.zst").display().to_string()
 }
 
-/// 80 columns are never too few: for no command, and whatever was recorded.
+/// 80 columns are always enough: for any command and any recording.
 #[test]
 fn nothing_is_wider_than_80_columns() {
     let recordings = ["split", "d-sndbuf", "connect-each", "lost-request", "e-histogram", "mtu-black-hole"];
-    // A connection for `sockets` to list, whose reader does not read.
+    // A connection for `sockets` to list, whose receiver does not read.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap_or_else(|error| panic!("{error}"));
     let mut writer = listener.local_addr().and_then(std::net::TcpStream::connect).ok();
     let _reader = listener.accept();
@@ -119,7 +120,7 @@ fn nothing_is_wider_than_80_columns() {
     }
 }
 
-/// A line of a list has what there is room for, and what there is no room for is said.
+/// A line of a list has the columns that fit, and the list names those that do not.
 #[test]
 fn a_list_has_the_columns_that_fit() {
     let list = |columns: usize, args: &str| {
@@ -144,7 +145,7 @@ fn a_list_has_the_columns_that_fit() {
         narrow.replace('\n', " ").contains("The first one listed is `tcp.stream eq 0` in Wireshark."),
         "{narrow}"
     );
-    // What it is sorted by stays.
+    // The sort column stays.
     let slowest = list(80, "--sort slowest").unwrap_or_default();
     assert!(
         slowest.contains("  slowest  ") && slowest.contains("No room for stream, lasts, exch.:"),
@@ -154,7 +155,7 @@ fn a_list_has_the_columns_that_fit() {
     assert!(forty.lines().all(|line| columns(line) <= 40), "{forty}");
 }
 
-/// What is told without a capture is told by pages as well, and the same where there is no terminal.
+/// Output without a capture goes through the pager as well, and is the same without a terminal.
 #[test]
 fn lists_and_explanations_go_to_the_pager() {
     let setting = |rows: usize| format!("stty cols 100 rows {rows}; PAGER='sed s/^/paged:/'");
@@ -167,7 +168,7 @@ fn lists_and_explanations_go_to_the_pager() {
         let short = shown_of(&setting(900), &format!("{words}; true")).unwrap_or_default();
         assert_eq!(short, long.replace("paged:", ""));
     }
-    // A dozen sockets that are there for as long as this lasts.
+    // A dozen sockets that exist as long as this test runs.
     let open: Vec<_> = (0..12).filter_map(|_| std::net::TcpListener::bind("127.0.0.1:0").ok()).collect();
     let sockets = shown_of(&setting(5), "sockets --listen --all --once; true").unwrap_or_default();
     assert!(sockets.lines().count() > open.len().min(5), "{sockets}");
@@ -179,7 +180,8 @@ fn lists_and_explanations_go_to_the_pager() {
 
 #[test]
 fn times_of_day_are_the_readers_or_utc() {
-    // The first packet by tshark's frame.time_epoch is in the document; date(1) knows the clocks of both places.
+    // The first packet's tshark frame.time_epoch is in the document; date(1) knows the clocks of
+    // both places.
     let document: serde_json::Value =
         serde_json::from_slice(&split_in("UTC", &["--json"]).stdout).unwrap_or_default();
     let second = document["capture"]["first_ns"].as_i64().unwrap_or(0) / 1_000_000_000;
@@ -193,7 +195,7 @@ fn times_of_day_are_the_readers_or_utc() {
             shown.replace('\n', " ").contains(&format!("from {said}.")),
             "{zone} {args:?}: {said}\n{shown}"
         );
-        // And what was shown can be given back.
+        // Times can be passed back as shown.
         let of_day = said.split_once(' ').map_or("", |(_, of_day)| of_day);
         for given in [of_day, &said, &said.replace(' ', "T")] {
             let mut words = vec!["--json", "--from", given];
@@ -203,7 +205,7 @@ fn times_of_day_are_the_readers_or_utc() {
             assert_eq!(part["capture"]["window"]["from_ns"], second * 1_000_000_000, "{zone} {words:?}");
             assert_eq!(part["capture"]["packets"], document["capture"]["packets"]);
         }
-        // A date alone is midnight there.
+        // A date without a time is midnight there.
         let date = said.split_once(' ').map_or("", |(date, _)| date);
         let mut midnight = Command::new("date");
         let midnight = midnight.env("TZ", of_date).args(["-d", &format!("{date} 00:00:00"), "+%s"]).output();
@@ -213,7 +215,7 @@ fn times_of_day_are_the_readers_or_utc() {
         let part: serde_json::Value =
             serde_json::from_slice(&split_in(zone, &words).stdout).unwrap_or_default();
         assert_eq!(part["capture"]["window"]["from_ns"], midnight * 1_000_000_000, "{zone} {words:?}");
-        // And each exchange has the time of the place.
+        // Each exchange has the local time as well.
         let mut words = vec!["-c", "1"];
         words.extend(args);
         let rows = stdout(&split_in(zone, &words));
@@ -259,7 +261,7 @@ fn a_pipe_is_answered_every_so_often() {
     assert!(last.contains("writev"), "the whole answer is the last: {shown}");
 }
 
-/// What a terminal of so many rows shows, with this pager.
+/// The output on a terminal of this many rows, with this pager.
 fn paged(rows: usize, pager: &str, args: &str) -> Option<String> {
     shown_by(&format!("stty cols 100 rows {rows}; PAGER=\"{pager}\""), args)
 }
@@ -276,12 +278,12 @@ fn what_is_longer_than_the_screen_goes_to_the_pager() {
         shown(12, "cat", ""),
         shown(12, "", ""),
         shown(12, pager, "--json"),
-        // A pager that is not there.
+        // A pager that does not exist.
         shown(12, "no-such-pager", ""),
     ] {
         assert!(other.contains("nagle-delayed-ack") && !other.contains("paged:"), "{other}");
     }
-    // The text is the same, and whoever closes the pager early is no error.
+    // The text is the same, and closing the pager early is no error.
     let plain = |text: &str| text.replace("paged:", "");
     assert_eq!(plain(&long), shown(200, pager, ""));
     assert_eq!(shown(12, "head -1", "").lines().count(), 1);
@@ -319,7 +321,7 @@ fn the_answer_comes_as_markdown_and_as_rows() {
     let place = |name: &str| heading.iter().position(|column| *column == name).unwrap_or(usize::MAX);
     let ns: i64 = rows.map(|row| row[place("ns")].parse::<i64>().unwrap_or(0)).sum();
     assert_eq!(Some(ns), document["elapsed_ns"].as_i64());
-    // Its name is no markup, and no link.
+    // Its name is neither markup nor a link.
     let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
     let path = dir.path().join("a|b](x)`<i>.pcap");
     std::fs::copy(data("split.pcap"), &path).unwrap_or_else(|error| panic!("{error}"));
@@ -346,7 +348,7 @@ fn the_laboratorys_list_fits_the_terminal() {
     }
 }
 
-/// What a process is called, whoever runs it has chosen. This one is a stranger for as long as the test takes.
+/// The name of a process is chosen by its owner. This one is renamed for the duration of the test.
 #[cfg(target_os = "linux")]
 #[test]
 fn no_name_of_a_process_acts_on_a_terminal() {

@@ -1,6 +1,6 @@
-//! Do threads or shortcuts change anything but the time? Every byte of the output is the same with 1, 2 and 8 threads, over
-//! the corpus of recordings and over generated captures of several epochs; every report is that of the model without
-//! shortcuts.
+//! Do threads or shortcuts change anything but the time? Every byte of the output is the same with
+//! 1, 2 and 8 threads, over the corpus of recordings and over generated captures of several epochs;
+//! every report equals that of the model without shortcuts.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ fn recordings_give_the_same_bytes() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
     let files = recordings(&corpus);
     assert!(files.len() > 100, "the corpus is in {}", corpus.display());
-    // All in one run is a capture of many hosts; one by one, a part of them shows the bills of each.
+    // All in one run are a capture of many hosts; one by one, some of them show their own bills.
     same(&files, &["--json"]);
     same(&files, &[]);
     for file in files.iter().step_by(5) {
@@ -68,7 +68,8 @@ fn generated_captures_give_the_same_bytes() {
     }
 }
 
-/// Packets of the connections that are drawn are looked for by several threads, and what is known is deflated while the rest is written down.
+/// Several threads look for the packets of the drawn connections, and finished parts are deflated
+/// while the rest is written.
 #[test]
 fn pages_of_generated_captures_are_the_same_bytes() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -87,7 +88,7 @@ fn pages_of_generated_captures_are_the_same_bytes() {
     }
 }
 
-/// More servers than have findings of their own, and more connections than are kept.
+/// More servers than have their own findings, and more connections than are kept.
 #[test]
 fn what_is_given_up_is_the_same_with_any_number_of_threads() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -102,11 +103,12 @@ fn what_is_given_up_is_the_same_with_any_number_of_threads() {
     }
 }
 
-/// Every hostile shape: what is kept where, and who works on it when, is nobody's business.
+/// Every hostile shape: the report must not depend on where state is kept or which thread works
+/// when.
 #[test]
 fn threads_and_seeds_change_no_report_of_hostile_captures() {
     for &hostile in Hostile::ALL {
-        // Of these each segment is some dozens of questions.
+        // In these, each segment is some dozens of requests.
         let is_full = matches!(hostile, Hostile::Unanswered | Hostile::Reversed | Hostile::SameNumber);
         let segments = segments(hostile, if is_full { 12_000 } else { 60_000 });
         for listing in [Listing::UpTo(2_000), Listing::Thinned(2_000)] {
@@ -117,8 +119,8 @@ fn threads_and_seeds_change_no_report_of_hostile_captures() {
     }
 }
 
-/// Where the bytes are what bounds connections, how many may begin in an epoch follows from what the ones before it left; a thread
-/// more must not mean that one fewer of these is known.
+/// If bytes bound the connections, the number that may begin in an epoch follows from what the
+/// earlier ones left; one more thread must not mean one connection fewer.
 #[test]
 fn a_bound_in_bytes_is_the_same_with_any_number_of_threads() {
     for hostile in [Hostile::Mss, Hostile::Once, Hostile::Regulars, Hostile::SynFlood] {
@@ -128,7 +130,8 @@ fn a_bound_in_bytes_is_the_same_with_any_number_of_threads() {
     }
 }
 
-/// Of a long capture the page's sample is of all of it, and stands for all of it, whoever works on what.
+/// The page's sample of a long capture covers and represents all of it, however the work is
+/// divided.
 #[test]
 fn a_sample_is_of_the_whole_capture_and_the_same_with_any_number_of_threads() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -156,14 +159,15 @@ fn a_sample_is_of_the_whole_capture_and_the_same_with_any_number_of_threads() {
     let span = [segments[0].at, segments[segments.len() - 1].at];
     let late = listed.iter().filter(|exchange| exchange.start - span[0] > span[1] - exchange.start).count();
     assert!(late * 3 > listed.len(), "{late} of {} are of the second half", listed.len());
-    // What it says of the bill is near to what the bill is.
+    // Extrapolated from the sample, the bill is close to the real one.
     let whole = report.elapsed.as_nanos() as f64;
     let told: f64 =
         listed.iter().zip(&stands).map(|(exchange, k)| exchange.elapsed.as_nanos() as f64 * *k as f64).sum();
     assert!((told / whole - 1.0).abs() < 0.1, "{told} instead of {whole} ns");
 }
 
-/// Connections of which nothing can be shown are left out as they end; the list is that of which nothing was left out before the end.
+/// Connections of which nothing can be shown are dropped as they end; the list is the same as if
+/// nothing had been dropped early.
 #[test]
 fn what_is_left_out_early_is_what_is_left_out_at_the_end() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -209,7 +213,8 @@ fn what_is_left_out_early_is_what_is_left_out_at_the_end() {
     }
 }
 
-/// The segments of a capture, with some of the FINs once more long after, which count for connections that are over.
+/// The segments of a capture, with some of the FINs repeated much later, which count for
+/// connections that are over.
 fn with_stragglers(file: &Path) -> Vec<Segment> {
     let mut segments = Vec::new();
     let take = |segment: &Segment, _: &[u8]| segments.push(*segment);
@@ -225,7 +230,7 @@ fn with_stragglers(file: &Path) -> Vec<Segment> {
     segments
 }
 
-/// Analyses with so many threads and such a seed say the same.
+/// Analyses with these numbers of threads and seeds give the same report.
 fn same_report(name: &str, segments: &[(Segment, Vec<u8>)], options: Options, ways: &[(usize, u64)]) {
     let mut first = None;
     for &(threads, seed) in ways {
@@ -239,7 +244,7 @@ fn same_report(name: &str, segments: &[(Segment, Vec<u8>)], options: Options, wa
     }
 }
 
-/// Its segments, with as much of each one's payload as was captured.
+/// Its segments, with the captured part of each one's payload.
 fn segments(hostile: Hostile, packets: u64) -> Vec<(Segment, Vec<u8>)> {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     let mut to = BufWriter::new(file.as_file_mut());

@@ -1,5 +1,6 @@
-//! Does every capture read as Wireshark reads it? Packets recorded on this machine's kernel (`recordings/record.sh`), turned into
-//! each kind of capture, packet for packet against `tshark -T fields`.
+//! Does every capture read as in Wireshark? Packets recorded on this machine's kernel
+//! (`recordings/record.sh`), turned into each kind of capture, packet for packet against `tshark -T
+//! fields`.
 //!
 //! Needs root for the recording, tshark, editcap, mergecap, tcpdump, iproute2 and python3.
 
@@ -18,7 +19,7 @@ use tcpwhy_wire::capture::LinkType;
 use tcpwhy_wire::{Flags, Segment};
 use vocabulary::{Order, Packet};
 
-/// What tshark is asked about each segment, in the order in which [`row`] says it.
+/// The fields asked of tshark for each segment, in the order of [`row`].
 const FIELDS: [&str; 20] = [
     "frame.number",
     "frame.time_epoch",
@@ -45,7 +46,7 @@ const FIELDS: [&str; 20] = [
 /// Turns recordings into captures of one kind.
 type Make = fn(&Recording, &Path);
 
-/// One conversation, as recorded at three places.
+/// One conversation, recorded at three places.
 struct Recording {
     name: String,
     /// pcap with nanoseconds, Ethernet.
@@ -100,7 +101,7 @@ fn every_kind_of_capture_reads_as_tshark_reads_it() {
     assert!(segments > jobs.len() * 10, "only {segments} segments");
 }
 
-/// Every kind of capture that is read. The name ends as the file does.
+/// Every kind of capture that is read. The name has the ending of the file.
 const KINDS: [(&str, Make); 32] = [
     ("ns.pcap", |r, to| copy(&r.ethernet, to)),
     ("sll.pcap", |r, to| copy(&r.sll, to)),
@@ -114,7 +115,7 @@ const KINDS: [(&str, Make); 32] = [
         run("editcap", &["-F", "pcapng", "-T", "rawip", "-C", "14", "-L"], &[&r.ethernet, to]);
     }),
     ("two-interfaces.pcapng", |r, to| {
-        // mergecap takes its output first.
+        // mergecap takes its output file first.
         run("mergecap", &["-F", "pcapng", "-I", "none", "-w"], &[to, &r.ethernet, &r.sll2]);
     }),
     ("two-sections.pcapng", |r, to| {
@@ -188,7 +189,7 @@ fn link(recording: &Recording, to: &Path, link: LinkType, change: impl Fn(&Packe
     fs::write(to, vocabulary::pcap(Order::Little, 0xa1b2_3c4d, link.0, &records)).expect("a file");
 }
 
-/// Each packet within the next tunnel.
+/// Each packet within the next tunnel of the list.
 fn tunnelled(recording: &Recording, to: &Path, wrap: impl Fn(&Packet, usize) -> Packet) {
     let packets: Vec<_> = recording.packets.iter().enumerate().map(|(i, packet)| wrap(packet, i)).collect();
     let records: Vec<_> = packets
@@ -230,7 +231,7 @@ fn pcap(recording: &Recording, to: &Path, order: Order, magic: u32) {
     fs::write(to, vocabulary::pcap(order, magic, 1, &records)).expect("a file");
 }
 
-/// Enhanced packet blocks with the interface options given, which are if_tsresol (9) and if_tsoffset (14).
+/// Enhanced packet blocks with these interface options: if_tsresol (9) and if_tsoffset (14).
 fn pcapng(recording: &Recording, to: &Path, order: Order, options: &[(u16, &[u8])]) {
     let mut ticks_per_second = 1_000_000_u128;
     let mut offset = 0;
@@ -280,7 +281,7 @@ fn run(tool: &str, options: &[&str], paths: &[&Path]) {
     assert!(output.status.success(), "{tool} {options:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The recordings, or `None`, and why on the output, where this machine cannot make them. In CI it must.
+/// The recordings; prints why and returns `None` if this machine cannot make them. CI must.
 fn record(directory: &Path) -> Option<Vec<Recording>> {
     let missing: Vec<_> = ["tshark", "editcap", "mergecap", "tcpdump", "ip", "python3"]
         .into_iter()
@@ -323,7 +324,7 @@ fn record(directory: &Path) -> Option<Vec<Recording>> {
     Some(recordings)
 }
 
-/// How many segments both read alike, or the first that they do not.
+/// How many segments both read alike, or the first difference.
 fn compare(path: &Path, without_time: bool) -> Result<usize, String> {
     let mut ours = Vec::new();
     let on_segment = |segment: &Segment| ours.push(row(segment));
@@ -342,7 +343,7 @@ fn compare(path: &Path, without_time: bool) -> Result<usize, String> {
         }
     }
     for row in &mut theirs {
-        // tshark shows the first half of time stamps that the snap length cut; half of them says nothing.
+        // tshark shows TSval if the snap length cut off TSecr; tcpwhy shows neither.
         if row[17].is_empty() {
             row[16].clear();
         }
@@ -358,7 +359,7 @@ fn compare(path: &Path, without_time: bool) -> Result<usize, String> {
     Ok(ours.len())
 }
 
-/// Several inputs read like the one that mergecap makes of them.
+/// Several inputs read like the file that mergecap makes of them.
 fn compare_merged(inputs: &[&Path], merged: &Path) -> Result<usize, String> {
     let rows = |paths: &[&Path]| {
         let mut rows = Vec::new();
@@ -374,14 +375,14 @@ fn compare_merged(inputs: &[&Path], merged: &Path) -> Result<usize, String> {
     }
 }
 
-/// tshark's reading of each TCP segment whose header is there.
+/// tshark's reading of each TCP segment whose header was captured.
 fn tshark(path: &Path) -> Vec<Vec<String>> {
     let mut command = Command::new("tshark");
     command.args(["-n", "-T", "fields", "-E", "separator=|", "-Y", "tcp && !icmp && !icmpv6"]);
     for off in ["ip.defragment", "tcp.desegment_tcp_streams", "tcp.analyze_sequence_numbers"] {
         command.args(["-o", &format!("{off}:FALSE")]);
     }
-    // The port that Linux used for VXLAN before it had one.
+    // The port that Linux used for VXLAN before one was assigned.
     command.args(["-d", "udp.port==8472,vxlan", "-e", "frame.protocols"]);
     command.args(FIELDS.iter().flat_map(|field| ["-e", field])).arg("-r").arg(path);
     let output = command.output().expect("tshark");
@@ -395,7 +396,7 @@ fn tshark(path: &Path) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Of the IP headers of a tunnelled packet, the last one, which may be of the other family than the first.
+/// The last IP header of a tunnelled packet, which may be of the other family than the first.
 fn innermost(mut row: Vec<String>) -> Vec<String> {
     let protocols = row.remove(0);
     let last = protocols.split(':').rfind(|name| matches!(*name, "ip" | "ipv6"));

@@ -1,4 +1,5 @@
-//! Is a connection within a tunnel answered as it is outside of one? A recording wrapped into each tunnel by hand, through the binary.
+//! Does a connection within a tunnel get the same answer as outside one? A recording wrapped into
+//! each tunnel by hand, through the binary.
 
 mod tunnels;
 #[expect(dead_code, reason = "other tests write other captures")]
@@ -23,7 +24,7 @@ fn document(path: &Path, args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// What is answered, and about whom.
+/// The answer, and whom it is about.
 fn answer(document: &Value) -> [&Value; 5] {
     let connection = &document["connections"][0];
     [
@@ -56,11 +57,11 @@ fn every_tunnel_is_looked_through() {
         let wrapped: Vec<Packet> = packets.iter().map(|packet| tunnels::wrapped(packet, which)).collect();
         let path = write("tunnel.pcap", &wrapped);
         assert_eq!(answer(&document(&path, &[])), answer(&plain), "{name}");
-        // By the addresses within.
+        // By the inner addresses.
         let port = document(&path, &["--filter", "host 127.0.0.1 and tcp port 18080"]);
         assert_eq!(answer(&port), answer(&plain), "{name}, with a filter");
     }
-    // Both what went in and what came out, on one host: counted once.
+    // Both what entered and what left the tunnel, on one host: counted once.
     let both: Vec<Packet> =
         packets.iter().flat_map(|packet| [packet.clone(), tunnels::wrapped(packet, 0)]).collect();
     let twice = document(&write("both.pcap", &both), &[]);

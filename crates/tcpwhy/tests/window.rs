@@ -1,4 +1,5 @@
-//! Does a part of a capture read alike, however the capture is stored: searched, passed over, or stopped early?
+//! Does a part of a capture read the same, however the capture is stored and read: by seeking, by
+//! skipping, or with an early stop?
 
 use std::fs;
 use std::io::Write as _;
@@ -11,11 +12,11 @@ use tcpwhy_wire::{Instant, Segment};
 
 /// 2026-11-21T10:00:00Z.
 const START_NS: i64 = 1_795_255_200_000_000_000;
-/// Between two packets: all of them take ten minutes.
+/// Between two packets: together they take ten minutes.
 const STEP_NS: i64 = 10_000_000;
 const PACKETS: u32 = 60_000;
 
-/// A segment with this sequence number and as much payload as follows from it.
+/// A segment with this sequence number and a payload length derived from it.
 fn packet(seq: u32) -> Vec<u8> {
     let len = 40 + seq.wrapping_mul(2_654_435_761) % 1_000;
     let mut ip =
@@ -90,7 +91,7 @@ fn limited(
 
 fn expected(span: Span) -> Vec<(u64, u32)> {
     let seqs = (0..PACKETS).filter(|seq| (span.from..span.to).contains(&time(*seq)));
-    // Numbers are those of the file.
+    // Packets keep their numbers in the file.
     seqs.map(|seq| (u64::from(seq) + 1, seq)).collect()
 }
 
@@ -135,7 +136,7 @@ fn a_window_holds_the_same_packets_however_they_are_stored() {
             let missing = u64::from(PACKETS) - all - outside;
             assert_eq!(missing > 0, unread > 0, "{name}, {from} to {to}: {missing} packets, {unread} bytes");
             assert!(summaries.iter().all(|file| file.troubles.is_empty() && !file.truncated));
-            // A search reads some megabytes around the place; ten seconds are half a megabyte.
+            // A search reads some megabytes around the position; ten seconds are half a megabyte.
             let read = plain.len() as u64 - unread.min(plain.len() as u64);
             assert!(
                 !name.starts_with("pcap") || from.len() < 20 || to.is_empty() || read < 10 << 20,
@@ -155,7 +156,7 @@ fn a_window_before_the_end_needs_a_file_that_can_be_searched() {
     let short = files.with("short", &pcap(0..100));
     let (span, segments, _) = limited(&[long.clone(), short.clone()], "-10s", "").expect("files");
     assert_eq!(span.from, time(PACKETS - 1 - 1_000));
-    // The other file's packets are all in front of it.
+    // The other file's packets all come before it.
     let both: Vec<(u64, u32)> = expected(span).into_iter().map(|(number, seq)| (number + 100, seq)).collect();
     assert!(numbered(&segments) == both);
     let (_, segments, _) = limited(&[short], "-0.5s", "-0.25s").expect("a file");
@@ -170,7 +171,7 @@ fn a_window_before_the_end_needs_a_file_that_can_be_searched() {
     assert!(matches!(limited(&[long], "2026-11-21T10:05:00Z", "+10s"), Err(WindowError::Empty)));
 }
 
-/// Packets that carry a capture of their own, with headers that lead into and out of them.
+/// Packets that contain a capture of their own, with headers that lead into and out of it.
 #[test]
 fn packets_that_look_like_records_are_not_taken_for_them() {
     let files = Files::new();
@@ -180,7 +181,8 @@ fn packets_that_look_like_records_are_not_taken_for_them() {
         let mut data = packet(seq);
         data.truncate(40);
         let at = Instant::from_nanos(START_NS + i64::from(seq) * STEP_NS);
-        // As many records as fit, of ten minutes later, and the last of them ends where this packet does.
+        // As many records as fit, ten minutes later, the last of them ending where this packet
+        // does.
         let later = (start as u32 + 600 + seq).to_le_bytes();
         for len in [24_u32, 4, 100, 280, 16 + 60, 60] {
             data.extend(later);

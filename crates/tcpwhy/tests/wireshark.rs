@@ -1,6 +1,7 @@
-//! Can a ladder be checked line by line in Wireshark? Frame numbers, relative sequence numbers, windows, times and stream
-//! numbers of recordings, packet for packet against `tshark -T fields` of the whole file: also of a part of it, without its
-//! handshake, of some of its connections, and of several files. Needs tshark, editcap and mergecap.
+//! Can a ladder be checked line by line in Wireshark? Frame numbers, relative sequence numbers, windows,
+//! times and stream numbers of recordings, packet for packet against `tshark -T fields` of the whole file:
+//! also of a part of it, without its handshake, of some of its connections, and of several files. Needs
+//! tshark, editcap and mergecap.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,7 @@ fn has_tools() -> bool {
     there
 }
 
-/// The recording at one end, as a plain file.
+/// The recording at one end, uncompressed.
 fn recording(dir: &Path, name: &str, end: &str) -> PathBuf {
     let stored = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../corpus/lab")
@@ -51,7 +52,7 @@ fn recording(dir: &Path, name: &str, end: &str) -> PathBuf {
     path
 }
 
-/// What tshark says of each frame: number to stream, time, and the fields of a rung.
+/// tshark's view of each frame: number to stream, time, and the fields of a rung.
 fn frames(path: &Path) -> BTreeMap<u64, (u64, String, [i64; 5])> {
     let fields = [
         "frame.number",
@@ -88,8 +89,8 @@ fn document(files: &[&Path], args: &[&str]) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Compares each rung of a connection with its frame; returns how many there were, and how many windows had a scale. Connections
-/// have the numbers of streams where all is read.
+/// Compares each rung of a connection with its frame; returns how many there were, and how many windows had a
+/// scale. Connections have the numbers of streams if everything is read.
 fn compare(
     document: &Value,
     frames: &BTreeMap<u64, (u64, String, [i64; 5])>,
@@ -179,7 +180,7 @@ fn without_the_handshake_numbers_are_wiresharks_too_and_windows_are_raw() {
                 said.join(" ").contains("sequence numbers count from each side's first packet"),
                 "{shown}"
             );
-            // Also of a part of it, they count from the first packet of the file.
+            // Numbers of a part of it count from the first packet of the file too.
             compare_rows(&rows(&shown), &|name| name.parse().unwrap_or(0), &frames(&cut));
         }
     }
@@ -200,7 +201,7 @@ fn parts_filters_and_several_files_keep_the_files_numbers() {
         let part = document(&[&path], &["--from", &from, "-c", connection]);
         let (rungs, scaled) = compare(&part, &frames_of_file, "--from", false);
         assert!(rungs > 1 && scaled > 0, "{rungs}");
-        // A pipe is read through, where a file may be searched.
+        // A pipe is read through, while a file may be searched.
         let mut piped = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
         piped.args(["read", "-", "--json", "--from", &from, "-c", connection]);
         let input = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{error}"));
@@ -214,7 +215,7 @@ fn parts_filters_and_several_files_keep_the_files_numbers() {
     let filtered = document(&[&path], &["--filter", &format!("tcp port {port}"), "-c", "1"]);
     let (rungs, _) = compare(&filtered, &frames_of_file, "--filter", false);
     assert!(rungs > 5, "{rungs}");
-    // The third connection by its end is the third by its number, of the whole file.
+    // The third connection, found by its end, is the third by its number, of the whole file.
     let by_end = document(&[&path], &["--connection", &client]);
     assert_eq!(by_end["connections"][0]["id"], 3);
     assert!(compare(&by_end, &frames_of_file, "by its end", true).0 > 5);
@@ -229,7 +230,8 @@ fn parts_filters_and_several_files_keep_the_files_numbers() {
     }
 }
 
-/// A snap length that ends within the TCP header: all that bills and numbers need stands before the checksum. What is missing is said.
+/// A snap length that ends within the TCP header: bills and numbers need only the fields before the checksum.
+/// Missing ones are reported.
 #[test]
 fn headers_that_are_cut_have_wiresharks_numbers_or_say_what_is_missing() {
     if !has_tools() {
@@ -238,7 +240,7 @@ fn headers_that_are_cut_have_wiresharks_numbers_or_say_what_is_missing() {
     let dir = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
     let whole = recording(dir.path(), "split", "client");
     let cut = dir.path().join("cut.pcapng");
-    // The recording begins with IPv4, 20 bytes.
+    // The recording begins with the IPv4 header, 20 bytes.
     for header in 13..=20 {
         run(Command::new("editcap").args(["-s", &(20 + header).to_string()]).args([&whole, &cut]));
         let mut shown = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
@@ -266,7 +268,7 @@ fn headers_that_are_cut_have_wiresharks_numbers_or_say_what_is_missing() {
     }
 }
 
-/// Causes whose waits end with a packet that something let go, and begin with the one before it.
+/// Causes whose waits end with a packet that an event released, and begin with the packet before it.
 const HOLDS: [&str; 10] = [
     "nagle-delayed-ack",
     "nagle",
@@ -342,7 +344,7 @@ fn the_display_filter_of_a_finding_shows_its_gap() {
 struct Row {
     frame: String,
     ms: f64,
-    /// Sequence number and length, where it says them.
+    /// Sequence number and length, if shown.
     data: Option<(i64, i64)>,
     ack: Option<i64>,
     /// The window, and whether it is one whose scale is unknown.
@@ -391,7 +393,7 @@ fn compare_rows(
     }
 }
 
-/// What `-v` shows of a connection.
+/// The ladder that `-v` shows of a connection.
 fn text_ladder(files: &[&Path], args: &[&str]) -> Vec<Row> {
     let mut tcpwhy = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
     let shown = run(tcpwhy.arg("read").args(files).args(args).arg("-v")).unwrap_or_default();
@@ -401,7 +403,8 @@ fn text_ladder(files: &[&Path], args: &[&str]) -> Vec<Row> {
     rows
 }
 
-/// Twenty ladders as people read them: the whole file, what a filter leaves of it, and its second half, whose handshake is not read.
+/// Twenty ladders as text: the whole file, what a filter leaves of it, and its second half, whose handshake
+/// is not read.
 #[test]
 fn ladders_as_text_are_what_wireshark_shows() {
     if !has_tools() {
@@ -431,10 +434,11 @@ fn ladders_as_text_are_what_wireshark_shows() {
     assert!(ladders == 60 && compared > 5_000, "{ladders} ladders, {compared} rows");
 }
 
-/// `--from` the middle of the connection: what Wireshark shows of the whole file. Returns how many rows were compared.
+/// `--from` the middle of the connection: as Wireshark shows the whole file. Returns how many rows were
+/// compared.
 fn from_the_middle(path: &Path, whole: &[Row], frames: &BTreeMap<u64, (u64, String, [i64; 5])>) -> usize {
     let middle: u64 = whole[whole.len() / 2].frame.parse().unwrap_or(0);
-    // Just before that frame, and behind the one before it.
+    // Just before that frame, and after the one before it.
     let time = |frame: u64| -> f64 {
         let times = frames.get(&frame).map(|frame| frame.1.as_str());
         times
@@ -465,7 +469,7 @@ fn ladders_of_several_files_name_the_frame_and_the_file() {
         let mut tcpwhy = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
         run(tcpwhy.arg("read").args(files).args(["-c", connection, "-v"])).unwrap_or_default()
     };
-    // One connection over two pieces of a ring: file and frame.
+    // One connection across two files of a ring: file and frame.
     let shown = ladder(&[&first, &second], "1");
     assert!(shown.contains("Frames by file: 1: ") && shown.contains("ring2.pcapng"), "{shown}");
     let pieces = rows(&shown);

@@ -1,11 +1,12 @@
-//! Are the words those of the field? What people read (documents, help, explanations, scenarios) has none of the project's own words
-//! for what has a name, no names of forms, which are for programs, and µs for microseconds.
+//! Are the words those of the field? The texts for readers (documents, help, explanations,
+//! scenarios) contain none of the project's own words for things that have a name, no JSON names,
+//! which are for programs, and µs for microseconds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A word, and what is said instead.
+/// A word, and its replacement.
 const WORDS: [(&str, &str); 15] = [
     ("mend", "fix"),
     ("mends", "fixes"),
@@ -28,7 +29,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The words that must not be there, with their lines.
+/// The forbidden words, with their lines.
 fn found(name: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, line) in text.lines().enumerate() {
@@ -42,7 +43,7 @@ fn found(name: &str, text: &str) -> Vec<String> {
                 found.push(format!("{name}:{}: {word}: say {instead}", at + 1));
             }
         }
-        // As English has it: "make sure that".
+        // As in English: "make sure that".
         if bare.replace(" make sure ", " ").contains(" sure ") {
             found.push(format!("{name}:{}: sure: say certain", at + 1));
         }
@@ -66,7 +67,7 @@ fn what_people_read_has_the_words_of_the_field() {
         for entry in fs::read_dir(root().join(folder)).expect("a folder").flatten() {
             let path = entry.path();
             let is_text = path.extension().is_some_and(|end| end == "md" || end == "toml");
-            // What changed says how JSON names it.
+            // The list of changes uses the names of JSON.
             if is_text && path.file_name().is_some_and(|name| name != "CHANGELOG.md") {
                 wrong.extend(found(&path.display().to_string(), &fs::read_to_string(&path).expect("a text")));
                 read += 1;
@@ -77,12 +78,12 @@ fn what_people_read_has_the_words_of_the_field() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is between quotation marks and behind `${}` in a line of TypeScript.
+/// The text between quotation marks, outside `${}`, in a line of TypeScript.
 fn shown_by_the_page(line: &str) -> String {
     let mut shown = String::new();
     for (at, part) in line.split(['"', '`']).enumerate() {
         if at % 2 == 1 {
-            // What is put in is code; its end may be on the other side of a quotation mark.
+            // What is inserted is code; its end may be on the other side of a quotation mark.
             let plain = part.split("${").map(|part| part.split('}').next_back().unwrap_or(part));
             shown += &plain.collect::<Vec<_>>().join(" ");
             shown.push('\n');
@@ -136,7 +137,7 @@ fn help_and_explanations_have_the_words_of_the_field() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is answered of every recording, with its list, its connection, and the packets of an exchange.
+/// The answer for every recording, with its list, its connection, and the packets of an exchange.
 #[test]
 fn answers_have_the_words_of_the_field() {
     let mut wrong = Vec::new();
@@ -152,7 +153,7 @@ fn answers_have_the_words_of_the_field() {
             let output = Command::new(env!("CARGO_BIN_EXE_tcpwhy")).args(args).arg(&capture).output();
             let output = output.expect("it runs");
             let name = format!("{} {args:?}", entry.file_name().display());
-            // The name of a recording is its scenario's.
+            // A recording's name is that of its scenario.
             let said =
                 [output.stdout, output.stderr].map(|said| String::from_utf8(said).expect("UTF-8")).concat();
             wrong.extend(found(&name, &said.replace(&*capture.to_string_lossy(), "FILE")));

@@ -1,6 +1,7 @@
-//! Is a worse capture ever surer than a whole one? Every recording of the corpus is made worse on purpose: its beginning is cut off,
-//! one direction is left out, packets are thinned, the clock is coarse, each packet is seen twice. What the bill of such a capture
-//! claims of an exchange must be what the bill of the whole capture claims of it, or be called possible, or stay unexplained.
+//! Is the bill of a worse capture ever more confident than that of a whole one? Every recording of the corpus
+//! is degraded on purpose: its beginning is cut off, one direction is left out, packets are thinned, the
+//! clock is coarse, each packet is seen twice. Whatever its bill claims of an exchange must be what the bill
+//! of the whole capture claims, or be called possible, or stay unexplained.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ const LONGEST: usize = 400_000;
 /// Lines may differ by this, or by `PER_CENT` of the exchange's time, whichever is more.
 const TOLERANCE: Duration = Duration::from_millis(1);
 const PER_CENT: i64 = 2;
-/// What a program, a path or a handshake takes is no mechanism's doing.
+/// The time of a program, a path or a handshake is no mechanism's doing.
 const NO_MECHANISM: [Cause; 8] = [
     Cause::RoundTrip,
     Cause::Handshake,
@@ -31,11 +32,11 @@ const NO_MECHANISM: [Cause; 8] = [
     Cause::Unexplained,
 ];
 
-/// A capture that is worse than it was.
+/// A degraded capture.
 #[derive(Default)]
 struct Worse {
     segments: Vec<Segment>,
-    /// The number that each packet had.
+    /// The original number of each packet.
     was: Vec<u64>,
 }
 
@@ -54,11 +55,11 @@ impl Worse {
     }
 }
 
-/// What is done to a capture, and how many exchanges come out surer, as something else, and with a new mechanism at most. Where a rule
-/// makes a number smaller, it is taken down here.
+/// What is done to a capture, and at most how many exchanges come out with more confidence, as something
+/// else, and with a new mechanism. If a rule reduces a number, lower it here.
 type Worsening = (&'static str, fn(&[Segment]) -> Vec<Segment>, [u64; 3]);
 
-/// Its segments are read from a file of its own.
+/// Its segments are read from a separate file.
 const CUT: &str = "64 bytes of each frame";
 
 const WORSENINGS: &[Worsening] = &[
@@ -91,7 +92,8 @@ fn whole_milliseconds(all: &[Segment]) -> Vec<Segment> {
     all.iter().map(|segment| Segment { at: whole(segment.at), ..*segment }).collect()
 }
 
-/// As an interface hands them over that interrupts no more often: those of one bunch have the stamp of its end.
+/// As delivered by an interface that interrupts no more often: all packets of a batch have the time of its
+/// end.
 fn bunches(all: &[Segment]) -> Vec<Segment> {
     let mut end = Instant::MIN;
     let mut at = |segment: &Segment| {
@@ -103,13 +105,13 @@ fn bunches(all: &[Segment]) -> Vec<Segment> {
     all.iter().map(|segment| Segment { at: at(segment), ..*segment }).collect()
 }
 
-/// As two queues of an interface hand them over, each late by as much as it likes.
+/// As delivered by two queues of an interface, each with its own delay.
 fn two_queues(all: &[Segment]) -> Vec<Segment> {
     let late = |segment: &Segment| Duration::from_micros((segment.packet * 7919 % 20) as i64);
     all.iter().map(|segment| Segment { at: segment.at + late(segment), ..*segment }).collect()
 }
 
-/// Each packet a second time behind a firewall or a tunnel that holds it for 0.2 to 3 ms.
+/// Each packet a second time, after a firewall or tunnel that delayed it by 0.2 to 3 ms.
 fn twice_far_apart(all: &[Segment]) -> Vec<Segment> {
     let later = |segment: &Segment| Duration::from_micros((200 + segment.packet * 7919 % 2800) as i64);
     let again = |segment: &Segment| Segment {
@@ -120,7 +122,7 @@ fn twice_far_apart(all: &[Segment]) -> Vec<Segment> {
     all.iter().flat_map(|segment| [*segment, again(segment)]).collect()
 }
 
-/// As `-i any` sees what crosses a bridge: nothing has passed a router.
+/// As `-i any` sees packets that cross a bridge: no router in between.
 fn twice_on_one_host(all: &[Segment]) -> Vec<Segment> {
     let later = |segment: &Segment| Duration::from_micros(1 + (segment.packet * 7919 % 100) as i64);
     all.iter()
@@ -143,7 +145,8 @@ fn one_direction(all: &[Segment], of_client: bool) -> Vec<Segment> {
     all.iter().filter(seen).filter(|segment| known(&segment.src) == of_client).copied().collect()
 }
 
-/// Payload of the largest segments that both ends of each connection take; what they said last, where ports were used again.
+/// Payload of the largest segments that both ends of each connection take; the latest values if ports were
+/// reused.
 fn sizes(all: &[Segment]) -> BTreeMap<[Endpoint; 2], u32> {
     let mut sizes = BTreeMap::new();
     for segment in all.iter().filter(|segment| segment.flags.syn()) {
@@ -161,7 +164,7 @@ fn ends(segment: &Segment) -> [Endpoint; 2] {
     [segment.src.min(segment.dst), segment.src.max(segment.dst)]
 }
 
-/// As many segments as the wire had, where the capture has what the host's offloading took for one.
+/// As many segments as were on the wire, where offloading made one of them in the capture.
 fn pieces(segment: &Segment, most: u32) -> impl Iterator<Item = Segment> {
     let whole = *segment;
     (0..whole.payload_len.max(1)).step_by(most as usize).enumerate().map(move |(n, offset)| {
@@ -181,7 +184,8 @@ fn split(all: &[Segment]) -> Vec<Segment> {
     all.iter().flat_map(|segment| pieces(segment, most(segment))).collect()
 }
 
-/// What follows at once is put together as the receiver's offloading does it: up to the one that is pushed, never beyond 64 KB.
+/// Segments that follow at once are merged as the receiver's offloading does: up to one with PSH, never
+/// beyond 64 KB.
 fn merged(all: &[Segment]) -> Vec<Segment> {
     const AT_ONCE: Duration = Duration::from_micros(50);
     let mut out: Vec<Segment> = Vec::new();
@@ -214,7 +218,7 @@ fn merged(all: &[Segment]) -> Vec<Segment> {
     out
 }
 
-/// Each packet a second time, up to 2 ms later and a hop further; super-segments in pieces then.
+/// Each packet a second time, up to 2 ms later and one hop further; that copy of a super-segment in pieces.
 fn twice(all: &[Segment], in_pieces: bool) -> Vec<Segment> {
     let mut seen = Vec::with_capacity(2 * all.len());
     for segment in all {
@@ -242,7 +246,7 @@ enum Outcome {
     Less,
     /// No exchange of the whole capture has the same packets.
     CutOtherwise,
-    /// The same, and surer.
+    /// The same, with more confidence.
     Surer,
     /// Something else is claimed.
     Else,
@@ -263,7 +267,7 @@ fn tolerance(exchange: &Exchange) -> Duration {
     TOLERANCE.max(exchange.elapsed.times(PER_CENT).divided_by(100))
 }
 
-/// Sides are named by what end they are in the whole capture.
+/// Sides are named by the end they are in the whole capture.
 fn side(line: &Line, swapped: bool) -> Side {
     if swapped { line.side.peer() } else { line.side }
 }
@@ -285,7 +289,7 @@ fn compare(
         }
     };
     for line in &worse.bill {
-        // Where no record can be read, a session's setup is round trips.
+        // If no record can be read, a session's setup is round trips.
         let of_session = |there: &Line| line.cause == Cause::RoundTrip && there.cause == Cause::TlsHandshake;
         let same = |there: &&Line| {
             there.cause == line.cause && there.side == side(line, swapped) || of_session(there)
@@ -312,7 +316,7 @@ fn compare(
     (outcome, why)
 }
 
-/// What is not in the other direction's packets nobody can know.
+/// What only the other direction's packets show cannot be known.
 fn claims(exchange: &Exchange) -> (Outcome, Option<String>) {
     let claim = |line: &&Line| {
         line.confidence > Confidence::Possible
@@ -329,7 +333,7 @@ fn said(line: &Line) -> String {
     format!("{} ({}) {} {}", line.cause, line.side, line.ns, line.confidence.name())
 }
 
-/// How many exchanges of each kind of worsening came out how, and examples.
+/// How many exchanges came out how, by kind of degradation, with examples.
 #[derive(Default)]
 struct Tally {
     counts: BTreeMap<(usize, Outcome), u64>,
@@ -366,7 +370,7 @@ impl Tally {
         }
     }
 
-    /// Some of each kind, and of other captures than the corpus all.
+    /// Some of each kind; all for captures from outside the corpus.
     fn examples(&self) -> String {
         let most = if std::env::var_os(OTHERS).is_some() { usize::MAX } else { 6 };
         let mut text = String::new();
@@ -415,8 +419,8 @@ fn segments(capture: &Path) -> Vec<Segment> {
     all
 }
 
-/// With the time stamps cut off, as 64 bytes of an Ethernet frame have it: 50 of the IP packet. Of a SYN the segments' size is
-/// left, and whether SACK is known.
+/// With the time stamps cut off, as after 64 bytes of an Ethernet frame: 50 of the IP packet. Of a SYN's
+/// options, the MSS and SACK-permitted are left.
 fn cut(capture: &Path) -> Vec<Segment> {
     let directory = tempfile::tempdir().expect("a directory");
     let short = directory.path().join("short.pcapng");
@@ -439,7 +443,7 @@ fn link_header(capture: &Path) -> usize {
     }
 }
 
-/// The corpus, or whatever `TCPWHY_WORSEN=DIR` has: then the table is printed and nothing is asked of it.
+/// The corpus, or the captures in `TCPWHY_WORSEN=DIR`: then the table is only printed, not checked.
 fn captures() -> Vec<PathBuf> {
     if let Some(dir) = std::env::var_os(OTHERS) {
         let entries = std::fs::read_dir(dir).expect("a directory");

@@ -1,5 +1,5 @@
-//! Are the packets of `--annotate` the packets that were read, with comments where the text cites? By tshark, which also tries the
-//! profile's columns, colours and buttons.
+//! Are the packets of `--annotate` those that were read, with comments on the packets the text
+//! cites? Checked with tshark, which also tries the profile's columns, colours and buttons.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -45,7 +45,7 @@ fn has_tshark() -> bool {
     there
 }
 
-/// A plain copy, which tshark reads whatever it was built with.
+/// An uncompressed copy, which any build of tshark reads.
 fn plain(capture: &str, folder: &Path) -> PathBuf {
     let path = root().join(capture);
     if path.extension().is_none_or(|end| end != "zst") {
@@ -124,7 +124,8 @@ fn all_packets_are_as_they_were_and_cited_ones_say_why() {
             }
             assert!(cited > 0, "{capture}: {cause} cites nothing");
         }
-        // What `--connection N --exchange M` draws between two packets stands at the second of them, in the same digits.
+        // The wait that `--connection N --exchange M` draws between two packets is in the comment
+        // of the second, in the same digits.
         let worst = &document["findings"][0]["worst"];
         let [connection, exchange] = ["connection", "exchange"].map(|name| worst[name].to_string());
         let capture_path = root().join(capture);
@@ -200,7 +201,7 @@ fn the_profile_shows_comments_in_a_column_and_its_filters_find_them() {
         found += usize::from(told > 0);
     }
     assert!(found >= 3, "{found} buttons find something");
-    // Somebody's own files stay; ours are written anew.
+    // A user's own files stay; ours are rewritten.
     assert_eq!(tcpwhy(&["wireshark-profile", &profile.to_string_lossy()]).status.code(), Some(0));
     let own = fs::write(profile.join("preferences"), "my own\n");
     assert!(own.is_ok());

@@ -1,4 +1,4 @@
-//! Is nobody named in what `--anonymize` writes, and is all else as it was?
+//! Does the output of `--anonymize` name nobody, and is everything else unchanged?
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ const CAPTURES: [&str; 3] = [
 ];
 const REAL: [&str; 3] = ["127.0.0.1", "10.77.0.1", "10.77.0.2"];
 
-/// Takes out what names somebody.
+/// Removes the fields that name somebody.
 fn strip(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -31,7 +31,7 @@ fn strip(value: &mut Value) {
     }
 }
 
-/// A document without what names somebody.
+/// A document without the fields that name somebody.
 fn nameless(document: &Value) -> Value {
     let mut document = document.clone();
     strip(&mut document);
@@ -77,7 +77,7 @@ fn addresses_and_names_are_gone_and_the_bills_are_the_same() {
                 "{capture}: {what} does not say that it is anonymized"
             );
         }
-        // The capture that is given away gives the same bill.
+        // The capture that is passed on gives the same bill.
         let again = json(&annotated, &[]);
         assert_eq!(again["bill"], other["bill"], "{capture}");
         assert_eq!(again["capture"]["packets"], other["capture"]["packets"]);
@@ -86,7 +86,8 @@ fn addresses_and_names_are_gone_and_the_bills_are_the_same() {
     }
 }
 
-/// Both ends in one run: recognised as without, and nobody is named in any form of the answer.
+/// Both ends in one run: recognised as without the option, and nobody is named in any form of the
+/// answer.
 #[test]
 fn both_ends_together_are_recognised_and_not_named() {
     let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };
@@ -152,7 +153,8 @@ fn one_key_names_alike_in_every_capture_and_another_otherwise() {
     assert!(missing.stdout.is_empty());
 }
 
-/// Neither a file without end nor a pipe that nobody writes to keeps the reader: it ends with a message, and when it is asked to.
+/// An endless key file and a pipe without a writer do not block the reader: it ends with a message,
+/// or when it is told to.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_key_that_does_not_end_or_does_not_come_is_left() {
@@ -183,7 +185,7 @@ fn a_key_that_does_not_end_or_does_not_come_is_left() {
     assert!(ended, "the signal did not end it");
 }
 
-/// Addresses, names and payload are in none of the packets, and tshark finds as many of them as before.
+/// No packet contains addresses, names or payload, and tshark finds as many packets as before.
 #[test]
 fn the_annotated_capture_has_headers_only() {
     let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };

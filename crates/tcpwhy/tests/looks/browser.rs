@@ -1,7 +1,9 @@
-//! Does the page draw what the report says, in a real browser? And is the committed page what its sources build?
+//! Does the page draw what the report says, in a real browser? And is the committed page what its
+//! sources build?
 //!
-//! `page/test/browser.mjs` drives Debian's Chromium through every view and compares with the JSON; axe-core looks for what keeps
-//! people out. Needs node, npm (which fetches the locked dependencies once) and chromium.
+//! `page/test/browser.mjs` drives Debian's Chromium through every view and compares with the JSON;
+//! axe-core checks accessibility. Needs node, npm (which fetches the locked dependencies once) and
+//! chromium.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +20,7 @@ use tcpwhy_wire::capture::LinkType;
 use tcpwhy_wire::capture::writer::{PacketNote, PcapWriter, PcapngWriter, Section};
 use tcpwhy_wire::decode;
 
-/// Of one `npm ci` at a time.
+/// For one `npm ci` at a time.
 static NPM: Mutex<()> = Mutex::new(());
 
 /// Says why a test does not run; in CI it must.
@@ -38,7 +40,7 @@ fn output_of(command: &mut Command) -> (bool, String) {
     (output.status.success(), said.concat())
 }
 
-/// The built page, from the sources. `None` where this machine cannot build it.
+/// The page built from its sources. `None` if this machine cannot build it.
 fn build(test: &str, to: &Path) -> Option<()> {
     if !starts("npm") || !starts("node") {
         skip(test, "node or npm is missing; apt-get install nodejs npm");
@@ -64,7 +66,7 @@ fn the_committed_page_is_what_its_sources_build() {
     assert!(made == types, "page/src/contract.ts was older than the schema: commit it");
 }
 
-/// A case for `browser.mjs`: the page and what it is compared with.
+/// A case for `browser.mjs`: the page and the documents to compare it with.
 fn case(folder: &Path, name: &str, inputs: &[PathBuf], of: &[&str]) -> Value {
     let page = folder.join(format!("{name}.html"));
     let rest: Vec<String> = inputs[1..].iter().map(|path| path.to_string_lossy().into_owned()).collect();
@@ -75,7 +77,7 @@ fn case(folder: &Path, name: &str, inputs: &[PathBuf], of: &[&str]) -> Value {
         let worst = document["findings"][finding]["worst"]["connection"].as_u64().unwrap_or(1).to_string();
         json(&inputs[0], &[&rest[..], &["--connection", &worst]].concat())
     };
-    // What the text has to act on is open on the page.
+    // The findings that the text calls on the reader to act on are open on the page.
     let told = data_of(&fs::read_to_string(&page).unwrap_or_default())["told"].clone();
     let open = told.as_array().and_then(|told| told.iter().position(|told| told["shown"] == true));
     let written = |suffix: &str, document: &Value| {
@@ -102,7 +104,7 @@ fn drive(folder: &Path, cases: &[Value]) {
     let drive = || output_of(Command::new("node").arg(root().join("page/test/browser.mjs")).arg(&list));
     let (held, said) = drive();
     println!("{said}");
-    // A browser may have been starved; what fails again was not that.
+    // The browser may have been starved of processor time; a second failure has another cause.
     let (held, said) = if held { (held, said) } else { drive() };
     assert!(held, "{said}");
 }
@@ -141,12 +143,12 @@ fn every_view_draws_what_the_json_says() {
     let ends = ["client", "server"].map(|end| corpus(&format!("lab/congestion-window/{end}.pcapng.zst")));
     let cases = [
         case(folder, "twenty-packets", &[small], &[]),
-        // What was asked is not written for others, so that it cannot act on them.
+        // Requests are not written for others, so that they cannot act on them.
         case(folder, "hostile-strings", &[hostile, "--show-requests".into()], &[]),
         case(folder, "connections", &[nagle], &[]),
         case(folder, "transfer-with-losses", &ends[1..], &[]),
         case(folder, "both-ends", &ends, &[]),
-        // Windows of unknown scale, and bytes that are sent again from in front of the first one.
+        // Windows of unknown scale, and retransmitted bytes from before the first one.
         case(folder, "midway", &[midway(folder)], &[]),
     ];
     let [before, after] =
@@ -165,7 +167,7 @@ fn every_view_draws_what_the_json_says() {
     drive(folder, &[&cases[..], &more[..]].concat());
 }
 
-/// As if a recording had begun right in front of a retransmission.
+/// As if a recording had begun right before a retransmission.
 fn midway(folder: &Path) -> PathBuf {
     let stored = root().join("corpus/lab/a-after-timeout/server.pcapng.zst");
     let plain = fs::File::open(stored).and_then(zstd::decode_all);
@@ -205,7 +207,8 @@ fn generate(to: &Path, packets: u64) {
     assert!(written.is_ok(), "{written:?}");
 }
 
-/// 80 MB in segments of 1,000 bytes, each second one acknowledged: more packets than a page draws of one connection.
+/// 80 MB in segments of 1,000 bytes, every second one acknowledged: more packets than a page draws
+/// of one connection.
 fn write_transfer(to: &Path) {
     let mut writer = PcapWriter::new(LinkType::ETHERNET, 96);
     let mut ns = 1_800_000_000_000_000_000;
@@ -255,7 +258,7 @@ fn write_hostile(to: &Path) {
             writer.interface(packet.link, 0, Some(evil));
         }
         let mut data = packet.data.to_vec();
-        // The first 20 bytes of a request, and the 100 behind them, which a second segment carries.
+        // The first 20 bytes of a request, and the next 100, which a second segment carries.
         if let Ok(segment) = decode(&packet)
             && let 20 | 100 = segment.payload_len
         {
@@ -330,7 +333,7 @@ fn pictures_of_the_docs_and_large_captures() {
             &["scatter"],
         ),
     ];
-    // What is promised of the largest, in milliseconds.
+    // The limits promised for the largest, in milliseconds.
     cases[4]["within"] = value!({ "first": 1_000, "zoom": 100 });
     drive(folder, &cases);
 }

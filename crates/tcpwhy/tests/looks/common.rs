@@ -1,4 +1,4 @@
-//! Pages of `tcpwhy read --html`, and what `--json` says of the same.
+//! Pages of `tcpwhy read --html`, and the `--json` output of the same.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -20,7 +20,7 @@ fn output(tcpwhy: &mut Command) -> Output {
     }
 }
 
-/// Reads the capture and writes the page, in which the capture has no folders.
+/// Reads the capture and writes the page, in which the capture is named without folders.
 pub(crate) fn write_page(capture: &Path, page: &Path, more: &[&str]) {
     let (Some(folder), Some(name)) = (capture.parent(), capture.file_name()) else {
         panic!("{} is no file", capture.display())
@@ -37,7 +37,7 @@ pub(crate) fn write_page(capture: &Path, page: &Path, more: &[&str]) {
     );
 }
 
-/// What `--json` says of a capture.
+/// The `--json` output of a capture.
 pub(crate) fn json(capture: &Path, more: &[&str]) -> Value {
     let output = tcpwhy(&[&["read", &capture.to_string_lossy(), "--json"][..], more].concat());
     match serde_json::from_slice(&output.stdout) {

@@ -1,5 +1,5 @@
-//! Does `compare` tell a fixed problem from chance? Gains by the applications' own clocks, which the laboratory recorded beside the
-//! captures, and captures of one kind that differ by chance alone.
+//! Does `compare` tell a fixed problem from chance? Gains by the applications' own clocks, recorded
+//! by the laboratory with the captures, and captures of one kind that differ by chance only.
 
 use std::fs;
 use std::path::Path;
@@ -92,7 +92,8 @@ fn the_document_is_what_its_schema_says() {
     }
 }
 
-/// Recordings of one scenario, as `lab SCENARIO --keep` leaves them, in folders of TCPWHY_SAME: of all pairs at most one in twenty differs.
+/// Recordings of one scenario, as `lab SCENARIO --keep` writes them, in folders of TCPWHY_SAME: at
+/// most one pair in twenty may differ.
 #[test]
 #[ignore = "needs many recordings: TCPWHY_SAME=DIR"]
 fn recordings_of_one_scenario_do_not_differ() {

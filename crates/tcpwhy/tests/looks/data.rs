@@ -1,4 +1,5 @@
-//! Does the page of `--html` hold what the other outputs say? Against the JSON of the same captures, number for number.
+//! Does the page of `--html` contain what the other outputs say? Against the JSON of the same
+//! captures, number for number.
 
 use std::fs;
 use std::io::Read as _;
@@ -11,7 +12,8 @@ use tcpwhy_gen::{Generator, Shape};
 use tcpwhy_wire::capture::writer::PcapWriter;
 use tcpwhy_wire::capture::{Event, LinkType, Reader};
 
-/// Of the laboratory: many exchanges, a transfer with losses, many connections, one limited by its buffer.
+/// From the laboratory: many exchanges, a transfer with losses, many connections, one limited by
+/// its buffer.
 const CAPTURES: [&str; 5] = [
     "crates/tcpwhy/tests/data/split.pcap",
     "corpus/demo/fixed.pcapng",
@@ -28,7 +30,7 @@ fn page_of(capture: &str, more: &[&str]) -> (Value, String) {
     (data_of(&text), text)
 }
 
-/// What a page holds.
+/// The data of a page.
 pub(crate) fn data_of(page: &str) -> Value {
     let Some((_, behind)) = page.split_once(r#"id="data">"#) else { panic!("there is no data") };
     let Some((base64, _)) = behind.split_once('<') else { panic!("the data has no end") };
@@ -55,7 +57,7 @@ pub(crate) fn column(table: &Value, name: &str) -> Vec<i64> {
     numbers
 }
 
-/// Rows of packets, by the numbers of their packets: who sent each, and numbers of columns with these names.
+/// Rows of packets, by packet number: who sent each, and its numbers in the columns of these names.
 pub(crate) fn rows<const N: usize>(packets: &Value, names: [&str; N]) -> Vec<(usize, [i64; N])> {
     let mut rows = Vec::new();
     for end in [0, 1] {
@@ -138,8 +140,8 @@ fn the_page_says_what_the_json_says() {
     }
 }
 
-/// What the first pass keeps of a short capture of large packets is what a second one finds, which a part needs: from its first packet on
-/// it is the whole.
+/// For a short capture of large packets, the first pass keeps what a second pass would find. A part
+/// needs the second pass: one from the first packet on is the whole.
 #[test]
 fn a_short_transfer_is_drawn_as_by_a_second_pass() {
     let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };
@@ -168,7 +170,7 @@ fn a_short_transfer_is_drawn_as_by_a_second_pass() {
     }
 }
 
-/// A capture with as many bytes of each packet as it had on the wire.
+/// A capture with all bytes of each packet that were on the wire.
 fn whole_packets(capture: &str) -> Vec<u8> {
     let bytes = fs::File::open(root().join(capture)).and_then(zstd::decode_all);
     let Ok(bytes) = bytes else { panic!("{capture} is not there") };
@@ -199,7 +201,8 @@ fn written(mut packets: Generator) -> Vec<u8> {
     writer.bytes().to_vec()
 }
 
-/// Frames, times, numbers and waits are those of the ladder that `--connection` shows, which are Wireshark's (tests/wireshark.rs).
+/// Frames, times, numbers and waits equal those of the ladder that `--connection` shows, which are
+/// Wireshark's (tests/wireshark.rs).
 #[test]
 fn packets_are_those_of_the_ladder() {
     for capture in CAPTURES {
@@ -207,7 +210,7 @@ fn packets_are_those_of_the_ladder() {
     }
 }
 
-/// Also of a part, whose handshakes are in front of it.
+/// Also of a part, after the handshakes.
 #[test]
 fn packets_of_a_part_are_those_of_the_ladder() {
     for (capture, from) in CAPTURES.into_iter().zip(["+0.3", "+0.0005", "+0.3", "+0.2", "+1.5"]) {
@@ -285,7 +288,8 @@ fn ways_are_those_of_the_path_where_both_ends_are_given() {
     }
 }
 
-/// Packets are cited by the numbers that each file has, and what limits the answer is told as by the text.
+/// Packets are cited by their numbers in each file, and the answer's limitations are worded as in
+/// the text.
 #[test]
 fn both_ends_are_told_as_by_the_text() {
     let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };
@@ -312,7 +316,7 @@ fn both_ends_are_told_as_by_the_text() {
     }
 }
 
-/// What was in a file stays where there is nothing to write.
+/// A file keeps its content if there is nothing to write.
 #[test]
 fn a_file_stays_as_it_was_where_nothing_is_analysed() {
     let Ok(folder) = tempfile::tempdir() else { panic!("no folder for temporary files") };
@@ -373,7 +377,7 @@ fn a_page_is_never_written_over_the_capture_and_says_where_it_cannot_be() {
     assert!(String::from_utf8_lossy(&missing.stderr).contains("cannot write"));
 }
 
-/// As all output: threads change nothing, and reading twice gives the same bytes.
+/// As for all output: threads change nothing, and reading twice gives the same bytes.
 #[test]
 fn the_page_is_the_same_with_any_number_of_threads() {
     let capture = CAPTURES[3];

@@ -1,4 +1,5 @@
-//! Is what people look at what the report says? The page of `--html`, the capture of `--annotate`, and `compare`.
+//! Does everything that people look at say what the report says? The page of `--html`, the capture
+//! of `--annotate`, and `compare`.
 
 mod annotated;
 mod anonymized;

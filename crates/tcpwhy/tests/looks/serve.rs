@@ -1,5 +1,5 @@
-//! Does `read --serve` show the page that `--html` writes, and all that lies behind it, to whoever knows the word, and nothing to anybody
-//! else? With requests as browsers send them, and as nobody should.
+//! Does `read --serve` show the page that `--html` writes, with all details, to a client that knows
+//! the token, and nothing to any other? With requests as browsers send them, and hostile ones.
 
 #![cfg(unix)]
 
@@ -15,7 +15,7 @@ use crate::common::{json, root, tcpwhy, write_page};
 use crate::data::{column, data_of, ints, rows};
 use serde_json::Value;
 
-/// A tcpwhy that serves; killed with its test.
+/// A serving tcpwhy; killed at the end of its test.
 pub(crate) struct Served {
     child: Child,
     pub(crate) url: String,
@@ -49,11 +49,11 @@ impl Served {
         Self { child, url, address, token }
     }
 
-    /// Sends bytes and reads what comes until the end.
+    /// Sends bytes and reads until the end.
     fn send(&self, bytes: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.address).expect("it listens");
         let _ = stream.set_read_timeout(Some(Duration::from_secs(20)));
-        // Whoever is refused early does not read the rest.
+        // The server does not read the rest of a request that it refuses early.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -182,26 +182,26 @@ fn strangers_get_nothing_and_take_nothing_away() {
         let (head, body) = parts(&served.send(&bytes));
         let (head, body) = (head, String::from_utf8_lossy(&body).into_owned());
         let asked = String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).into_owned();
-        // Where more was sent than is read, the answer may be lost with the connection.
+        // If more was sent than is read, the answer may be lost with the connection.
         assert!(head.is_empty() || head.starts_with(&format!("HTTP/1.1 {wanted} ")), "{asked}: {head}");
         assert!(!body.contains("<html") && !head.contains(token) && !body.contains(token), "{asked}: {body}");
     }
     let (head, body) = parts(&served.send(&with(&format!("HEAD /{token}/"), &here)));
     assert!(head.starts_with("HTTP/1.1 200") && body.is_empty(), "{head}");
-    // Connections that say nothing, or end in the middle of a word, and one that asks meanwhile.
+    // Connections that send nothing, or end in the middle of a word, and a request meanwhile.
     let silent: Vec<_> = (0..3).map(|_| TcpStream::connect(address)).collect();
     drop(TcpStream::connect(address).map(|mut stream| stream.write_all(b"GET /")));
     assert!(served.get("").0.starts_with("HTTP/1.1 200"));
     drop(silent);
-    // More than may wait are closed, and afterwards all is as it was.
+    // Connections beyond the queue are closed; afterwards everything works as before.
     let crowd: Vec<_> = (0..200).filter_map(|_| TcpStream::connect(address).ok()).collect();
     drop(crowd);
     sleep(Duration::from_millis(300));
     assert!(served.get("data?connection=1").0.starts_with("HTTP/1.1 200"));
 }
 
-/// Forty that say a byte now and then: whoever asks meanwhile is answered, and the end is not put off. Thirty had held another one for 36 seconds,
-/// and the end for five.
+/// Forty clients that send a byte now and then: other requests are answered meanwhile, and the end
+/// is not delayed. Thirty had blocked another one for 36 seconds, and the end for five.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how long others wait is what is asked")]
 fn who_is_slow_holds_neither_others_nor_the_end() {

@@ -1,5 +1,5 @@
-//! Does `tcpwhy fix` bring what it says, measured by the applications' own clocks, and does `tcpwhy undo` bring back what was, also after a
-//! kill in the middle?
+//! Does `tcpwhy fix` bring the gain it reports, measured by the applications' own clocks, and does `tcpwhy
+//! undo` restore the state before, also after a kill in the middle?
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -9,7 +9,7 @@ use tcpwhy_lab::{Host, Pair};
 use crate::lab::{App, beside, lab, skip, tcpwhy, text, thrice};
 use crate::programs::{limited, live};
 
-/// `tcpwhy fix` or `undo` with a journal of its own.
+/// `tcpwhy fix` or `undo` with its own journal.
 pub(crate) fn with(journal: &Path, words: &[&str]) -> Output {
     let place = journal.to_str().expect("a plain name");
     tcpwhy(&[&words[..1], &["--journal", place], &words[1..]].concat())
@@ -22,7 +22,7 @@ pub(crate) fn done(output: &Output) -> String {
     said
 }
 
-/// The median that the line of `when` tells, in seconds.
+/// The median in the line that begins with `when`, in seconds.
 #[track_caller]
 pub(crate) fn told_s(said: &str, when: &str) -> f64 {
     let line = said.lines().find(|line| line.starts_with(when)).unwrap_or_else(|| panic!("{when}: {said}"));
@@ -47,7 +47,7 @@ pub(crate) fn near(told: f64, clock: f64, tolerance_s: f64) {
     );
 }
 
-/// Where the machine takes what the path gave, both clocks differ by what the application's read and write take.
+/// Once the path adds no delay, both clocks differ by the time of the application's read and write.
 pub(crate) const CALLS_S: f64 = 300e-6;
 
 #[test]
@@ -153,12 +153,12 @@ fn idle(test: &str, pause: &str, measure: &str) {
         let pid = server.pid().to_string();
         let words =
             ["fix", "no-restart-after-idle", "--pid", &pid, "--port", "8080", "--measure", measure, "--yes"];
-        // Seven pauses fit each measurement. A busy machine costs a transfer a round trip more now and then, so that
-        // the clock is read while the tool measures, not before and behind.
+        // Seven pauses fit in each measurement. On a busy machine a transfer now and then takes one round
+        // trip more, so the clock is read while the tool measures, not before and after.
         let from = client.said();
         let said = done(&with(journal.path(), &words));
         let (before_s, after_s) = (client.median_of_s(from + 1, 5), client.median_of_s(client.said() - 5, 5));
-        // Ten segments at first and twice as many each round trip; then all at once.
+        // First ten segments, then twice as many each round trip; after the fix all at once.
         assert!(before_s > after_s + 0.045, "{before_s} {after_s}");
         near(told_s(&said, "before"), before_s, 0.001);
         near(told_s(&said, "after"), after_s, 0.001);
@@ -183,7 +183,7 @@ fn what_does_not_help_is_said_and_taken_back() {
         let pid = client.pid().to_string();
         let said =
             done(&with(journal.path(), &["fix", "nodelay", "--pid", &pid, "--measure", "1s", "--yes"]));
-        // A machine that is busy in one of the two seconds makes that one slower, which is no help either.
+        // If the machine is busy in one of the two seconds, that one is slower, which is no help either.
         assert!(said.contains("No difference") || said.contains("Worse"), "{said}");
         assert!(said.contains("taken back"), "{said}");
         assert_eq!(nodelay(&pid), "0");
@@ -254,7 +254,7 @@ fn a_route_keeps_all_else_and_comes_back_as_it_was() {
     assert_eq!(said.matches("taken back").count(), 4, "{said}");
     assert_eq!(shown(), before);
 
-    // What --persist prints is what a shell takes, and keeps the rest of the route as well.
+    // The output of --persist is valid input for a shell, and keeps the rest of the route as well.
     let said = done(&tcpwhy(&["fix", "initcwnd=30", "--to", "10.9.7.7", "--pid", &pid, "--persist"]));
     assert!(said.contains("routes \"10.9.0.0/16 10.77.0.1 initcwnd=30\""), "{said}");
     assert!(
@@ -328,7 +328,7 @@ fn each_option_and_ceiling_is_set_and_comes_back_as_it_was() {
         let memory = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.core.somaxconn"].map(setting);
         let sizes = [&open["memory"]["send_max"], &listening["send_queue"]].map(ToString::to_string);
         let mut options = open["options"].clone();
-        // The kernel changes it by itself.
+        // The kernel changes it on its own.
         options["TCP_QUICKACK"].take();
         (options, sizes, memory)
     };
@@ -364,7 +364,7 @@ fn another_user_is_refused_with_what_would_help_and_nothing_changes() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).expect("its own");
     let place = folder.path().to_str().expect("a plain name");
-    // Root's program where everybody may run it.
+    // Root's program, where any user may run it.
     let program = folder.path().join("program");
     std::fs::copy(env!("CARGO_BIN_EXE_tcpwhy"), &program).expect("a file");
     let nobody = |words: &[&str]| {
@@ -388,7 +388,7 @@ fn another_user_is_refused_with_what_would_help_and_nothing_changes() {
         assert!(why.contains("root") && !why.contains("panicked"), "{words:?}: {why}");
     }
     assert_eq!(nodelay(&pid), "0");
-    // A journal that root has begun is not another user's to read, nor the other way round.
+    // A user cannot read a journal that root has begun, nor the other way round.
     done(&with(folder.path(), &["undo"]));
     let refused = nobody(&["undo", "--journal", place]);
     assert_eq!(refused.status.code(), Some(1), "{}", text(&refused.stdout));
@@ -424,7 +424,7 @@ fn a_kernel_that_lacks_the_call_is_named_and_nothing_changes() {
         let why = text(&refused.stderr);
         assert_eq!(refused.status.code(), Some(1), "{lacking}: {}{why}", text(&refused.stdout));
         assert!(why.contains("this kernel cannot do that") && why.contains(named), "{lacking}: {why}");
-        // What only reads goes without.
+        // Commands that only read work without it.
         let told = older(lacking, &["sockets", "--json", "--all", "--once", "--pid", &pid]);
         assert!(told.status.success(), "{lacking}: {}", text(&told.stderr));
         let told: serde_json::Value = serde_json::from_slice(&told.stdout).expect("a document");
@@ -448,14 +448,14 @@ fn a_journal_that_others_can_write_is_refused() {
     assert_eq!(with(place.path(), &["undo"]).status.code(), Some(1), "links are not followed");
 }
 
-/// TCP_NODELAY of the one connection of a process.
+/// TCP_NODELAY of a process's only connection.
 pub(crate) fn nodelay(pid: &str) -> String {
     let output = tcpwhy(&["sockets", "--json", "--all", "--once", "--pid", pid]);
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a document");
     u8::from(document["sockets"][0]["options"]["TCP_NODELAY"] == true).to_string()
 }
 
-/// What a program says on a host.
+/// The output of a program on a host.
 #[track_caller]
 pub(crate) fn on(host: &Host, words: &[&str]) -> String {
     let mut command = Command::new(words[0]);

@@ -1,4 +1,5 @@
-//! What do tests of running systems need? Two hosts with a path between them, faulty applications on them, and their clocks.
+//! What do tests of running systems need? Two hosts with a path between them, faulty applications
+//! on them, and their clocks.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Output, Stdio};
@@ -9,27 +10,28 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tcpwhy_lab::{Error, Host, Pair, PairOptions, PathSpec};
 
-/// Times below a millisecond are measured by one laboratory alone; others may run beside each other.
+/// Times below a millisecond are measured by one laboratory at a time; others may run in parallel.
 static ALONE: RwLock<()> = RwLock::new(());
 
-/// A laboratory of its own.
+/// A test's own laboratory.
 pub(crate) struct Lab {
     pub(crate) pair: Pair,
     _alone: Turn,
 }
 
-/// Beside which others it runs.
+/// What may run in parallel.
 enum Turn {
     Beside { _others: RwLockReadGuard<'static, ()> },
     Alone { _all: RwLockWriteGuard<'static, ()> },
 }
 
-/// One with this round trip; `None`, said aloud, where the machine does not allow it. Without one, times are short, and it runs alone.
+/// A laboratory with this round trip; `None`, with a message, if the machine does not allow it.
+/// Without a round trip, times are short, and it runs exclusively.
 pub(crate) fn lab(test: &str, rtt_ms: i64) -> Option<Lab> {
     build(test, rtt_ms, rtt_ms == 0)
 }
 
-/// One without a round trip whose times are none of the test's business: beside others.
+/// A laboratory without a round trip, for tests that do not measure times: in parallel with others.
 pub(crate) fn beside(test: &str) -> Option<Lab> {
     build(test, 0, false)
 }
@@ -55,7 +57,8 @@ fn build(test: &str, rtt_ms: i64, alone: bool) -> Option<Lab> {
     }
 }
 
-/// Other programs may take the processor for as long as they like; what fails three times is not theirs.
+/// Other programs may take the processor for any length of time; a test that fails three times has
+/// another cause.
 pub(crate) fn thrice(test: impl Fn()) {
     for _ in 0..2 {
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(&test)).is_ok() {
@@ -71,14 +74,14 @@ pub(crate) fn skip(test: &str, why: &str) {
     eprintln!("skipping {test}: {why}");
 }
 
-/// An application that runs and says what it measures. It ends with its host at the latest.
+/// A running application that prints its measurements. It ends with its host at the latest.
 pub(crate) struct App {
     pub(crate) child: Child,
     said: Arc<Mutex<Vec<String>>>,
 }
 
 impl App {
-    /// Starts one of `app.py` and waits until it is ready.
+    /// Starts a mode of `app.py` and waits until it is ready.
     pub(crate) fn start(host: &Host, words: &[&str]) -> Self {
         let mut command = Command::new("python3");
         command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/running/app.py")).args(words);
@@ -87,7 +90,7 @@ impl App {
         app
     }
 
-    /// Starts any program that speaks in lines.
+    /// Starts any program that prints lines.
     pub(crate) fn run(host: &Host, mut command: Command) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = host.spawn(command).expect("the program starts");
@@ -101,7 +104,7 @@ impl App {
         Self { child, said }
     }
 
-    /// As this machine numbers it.
+    /// By this machine's numbers.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -110,7 +113,7 @@ impl App {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it has said so many lines.
+    /// Waits until it has printed this many lines.
     pub(crate) fn wait_for(&self, lines: usize) {
         for _ in 0..3_000 {
             if self.lines().len() >= lines {
@@ -121,12 +124,12 @@ impl App {
         panic!("it said no more than {:?}", self.lines());
     }
 
-    /// How many lines it has said.
+    /// How many lines it has printed.
     pub(crate) fn said(&self) -> usize {
         self.lines().len()
     }
 
-    /// The median of its next `count` clock readings, the first one left out: it began before.
+    /// The median of its next `count` clock readings, without the first: that one began earlier.
     pub(crate) fn median_s(&self, count: usize) -> f64 {
         let from = self.said() + 1;
         self.wait_for(from + count);
@@ -149,7 +152,7 @@ impl Drop for App {
     }
 }
 
-/// `tcpwhy` with these words, from outside of all namespaces.
+/// `tcpwhy` with these words, outside of all namespaces.
 pub(crate) fn tcpwhy(words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
     command.args(words).stdin(Stdio::null()).output().expect("tcpwhy starts")
@@ -159,7 +162,8 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// `tcpwhy live --json` with these words, ended by Ctrl-C as soon as an answer is as wanted; all that it said.
+/// `tcpwhy live --json` with these words, ended by Ctrl-C as soon as an answer matches; all its
+/// output.
 #[track_caller]
 pub(crate) fn live_until(words: &[&str], mut is_it: impl FnMut(&Value) -> bool) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));

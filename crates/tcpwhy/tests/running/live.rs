@@ -1,4 +1,5 @@
-//! Does `tcpwhy live` find what passes, and say in the end what `read` says of the file of the same time?
+//! Does `tcpwhy live` find problems as they happen, and does its final answer equal that of `read`
+//! for a file of the same time?
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +11,7 @@ use tcpwhy_lab::Pair;
 
 use crate::lab::{App, beside, live_until, tcpwhy, text, thrice};
 
-/// The lines of a run, as documents: those on the way, then the one of the end.
+/// The lines of a run, as documents: the intermediate ones, then the final one.
 fn documents(out: &str) -> (Vec<Value>, Value) {
     let parsed = |line: &str| serde_json::from_str::<Value>(line).ok();
     let ways: Vec<Value> =
@@ -55,7 +56,7 @@ fn what_is_said_at_the_end_is_what_read_says_of_the_file() {
     });
 }
 
-/// The text names the file that was saved, whose packets it cites; options may stand behind the filter.
+/// The text names the saved file, whose packets it cites; options may follow the filter.
 #[test]
 fn what_is_saved_can_be_read_again() {
     thrice(|| {
@@ -139,7 +140,8 @@ fn ctrl_c_ends_it_with_the_whole_answer_and_no_rights_were_left() {
     });
 }
 
-/// The reader of packets has no right and is in its sandbox; whoever asks sockets has three.
+/// The process that reads packets has no capabilities and is in its sandbox; the one that queries
+/// sockets has three.
 #[track_caller]
 fn children(parent: u32) {
     let of_parent = |status: &String| status.contains(&format!("\nPPid:\t{parent}\n"));
@@ -201,7 +203,7 @@ fn what_a_process_connects_to_later_is_captured_too_and_nothing_else() {
         let mut servers: Vec<&str> = servers.iter().filter_map(|one| one["server"].as_str()).collect();
         servers.sort_unstable();
         assert_eq!(servers, [format!("{address}:8080"), format!("{address}:8081")]);
-        // The kernel has narrowed it, so that the file is no more than what was said either.
+        // The kernel has applied the filter, so the file contains no more than was reported.
         same(Path::new(&file), &end);
     });
 }

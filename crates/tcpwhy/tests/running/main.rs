@@ -1,4 +1,5 @@
-//! Do the commands for running systems say and do what is so? Against the real kernel, faulty applications and their own clocks.
+//! Are the commands for running systems right in what they say and do? Against the real kernel,
+//! faulty applications and their own clocks.
 #![cfg(target_os = "linux")]
 
 mod fix;

@@ -1,5 +1,5 @@
-//! Do `sockets`, `live`, `fix` and `undo` agree about real programs: nginx, PostgreSQL, Node? Each with a fault of its own, judged by the
-//! clock of whoever waits.
+//! Do `sockets`, `live`, `fix` and `undo` agree about real programs: nginx, PostgreSQL, Node? Each
+//! with its own fault, judged by the clock of the waiting side.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use tcpwhy_lab::{Host, Pair};
 use crate::fix::{CALLS_S, done, near, told_s, with};
 use crate::lab::{App, beside, lab, live_until, skip, tcpwhy, text, thrice};
 
-/// Whether the program is there; said aloud where it is not.
+/// Whether the program is installed; prints a message if not.
 fn has(test: &str, program: &str) -> bool {
     let found = Command::new("sh").args(["-c", &format!("command -v {program} >/dev/null")]).status();
     let found = found.is_ok_and(|status| status.success());
@@ -23,7 +23,7 @@ fn has(test: &str, program: &str) -> bool {
 /// The worst socket of a process, by `tcpwhy sockets`.
 #[track_caller]
 pub(crate) fn limited(words: &[&str], limits: &[&str]) -> Value {
-    // What lasts a moment only is not met by each look.
+    // A brief state is not seen by every look.
     for _ in 0..10 {
         let output = tcpwhy(&[&["sockets", "--json", "--every", "300ms"], words].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
@@ -37,7 +37,7 @@ pub(crate) fn limited(words: &[&str], limits: &[&str]) -> Value {
     panic!("{words:?}: none is limited by {limits:?}");
 }
 
-/// A finding of `tcpwhy live` about a process, with what its socket says.
+/// A finding of `tcpwhy live` about a process, with the state of its socket.
 #[track_caller]
 pub(crate) fn live(pid: &str, cause: &str) -> Value {
     let mut wanted = Value::Null;
@@ -49,7 +49,7 @@ pub(crate) fn live(pid: &str, cause: &str) -> Value {
     wanted
 }
 
-/// nginx in the foreground, one process, with a file of so many bytes.
+/// nginx in the foreground, one process, with a file of this many bytes.
 fn nginx(host: &Host, folder: &Path, bytes: usize) -> App {
     std::fs::write(folder.join("big"), vec![b'x'; bytes]).expect("a file");
     let folder = folder.to_str().expect("a plain name");
@@ -85,7 +85,8 @@ fn nginx_to_a_client_with_a_fixed_buffer() {
         let socket = limited(&["--all-netns", "--pid", &of_nginx], &["receive-window"]);
         assert_eq!(socket["peer"]["receive_buffer_locked"], true, "{socket:#}");
         assert_eq!(socket["peer"]["owner"]["pid"], client.pid());
-        // At the sender: in the middle of a connection, only full flights show how its receiver's windows are scaled.
+        // At the sender: in the middle of a connection, only full flights show the scale of its
+        // receiver's windows.
         let finding = live(&of_nginx, "receive-window");
         let words = finding["socket"]["words"].as_str().expect("a fact");
         assert!(

@@ -1,4 +1,5 @@
-//! What is left of a fix that is killed in the middle? Everything as it was, or a journal that restores it.
+//! What is left of a fix that is killed in the middle? The original state, or a journal that
+//! restores it.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -20,7 +21,7 @@ fn two_hundred_kills_and_fifty_of_two_at_once() {
     rounds("two_hundred_kills_and_fifty_of_two_at_once", 200, 50);
 }
 
-/// Kills as many fixes at random moments, and as many pairs of them on the same socket.
+/// Kills this many fixes at random moments, and this many pairs of them on the same socket.
 fn rounds(test: &str, single: u32, pairs: u32) {
     let Some(lab) = beside(test) else { return };
     let journal = tempfile::tempdir().expect("a folder");
@@ -49,7 +50,7 @@ fn rounds(test: &str, single: u32, pairs: u32) {
         &["initcwnd=33", "--to", "10.77.0.1", "--pid", &server_pid],
     ];
     let before = state();
-    // How long one takes when nobody kills it.
+    // How long one takes if it is not killed.
     let begun = std::fs::metadata(place).and_then(|of| of.modified()).expect("a time");
     let _ = start(fixes[0]).wait();
     let took = std::fs::metadata(journal.path().join("tcpwhy/journal")).and_then(|of| of.modified());
@@ -60,7 +61,7 @@ fn rounds(test: &str, single: u32, pairs: u32) {
         .clamp(Duration::from_millis(5), Duration::from_millis(60));
     done(&with(journal.path(), &["undo", "--all"]));
     assert_eq!(state(), before);
-    // Numerical Recipes' generator: the same moments each time, as far as the machine is the same.
+    // Numerical Recipes' generator: the same moments each time, as far as the machine allows.
     let mut seed = 20_261_123_u32;
     let mut random = |below: u32| {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -88,7 +89,7 @@ fn rounds(test: &str, single: u32, pairs: u32) {
     eprintln!("{changed} of {} rounds had changed something when they were killed", single + pairs);
 }
 
-/// Whether the receive buffer of the one connection of a process is fixed, and how large it is.
+/// Whether the receive buffer of a process's only connection is locked, and its size.
 fn buffer(pid: &str) -> String {
     let output = tcpwhy(&["sockets", "--json", "--all", "--once", "--pid", pid]);
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a document");

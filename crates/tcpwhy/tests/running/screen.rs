@@ -1,4 +1,5 @@
-//! Does the screen of `tcpwhy live` work on a real terminal? Driven through tmux: keys in, what is seen out.
+//! Does the screen of `tcpwhy live` work on a real terminal? Driven through tmux: keys in, screen
+//! content out.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +10,7 @@ use tcpwhy_lab::Pair;
 
 use crate::lab::{App, beside, skip, tcpwhy, text, thrice};
 
-/// A terminal of its own.
+/// A separate terminal.
 struct Tmux {
     socket: String,
 }
@@ -21,7 +22,7 @@ impl Tmux {
         let tmux = Self { socket };
         let (columns, lines) = (columns.to_string(), lines.to_string());
         let path = folder.to_str().expect("a plain name");
-        // What comes behind keeps the terminal when the command has ended.
+        // The commands after it keep the terminal open when the command has ended.
         let command = format!("{command}; echo ended: $?; sleep 60");
         tmux.run(&[
             "-f",
@@ -163,7 +164,7 @@ fn a_person_resizes_searches_opens_pauses_saves_and_quits() {
     });
 }
 
-/// Prints a screen where somebody wants it for the documents: `SCREENS=1`.
+/// Prints a screen for use in the documents: `SCREENS=1`.
 #[expect(clippy::disallowed_methods, reason = "who writes documents asks for it")]
 fn show(name: &str, seen: &str) {
     if std::env::var("SCREENS").is_ok() {

@@ -1,5 +1,5 @@
-//! Does `tcpwhy sockets` name what limits a running connection, and whose it is? Judged by what the applications did to their sockets, and
-//! by what `ss` reads off the same kernel.
+//! Does `tcpwhy sockets` name what limits a running connection, and its owner? Judged by what the
+//! applications did to their sockets, and by `ss` on the same kernel.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use tcpwhy_lab::Pair;
 
 use crate::lab::{App, beside, lab, tcpwhy, text, thrice};
 
-/// What is said of the sockets of a process.
+/// What it says about the sockets of a process.
 fn sockets(words: &[&str]) -> Vec<Value> {
     let output = tcpwhy(&[&["sockets", "--json", "--every", "400ms"], words].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -16,7 +16,7 @@ fn sockets(words: &[&str]) -> Vec<Value> {
     document["sockets"].as_array().expect("sockets").clone()
 }
 
-/// The one socket that a process has.
+/// The only socket of a process.
 #[track_caller]
 fn only(words: &[&str]) -> Value {
     let all = sockets(words);
@@ -30,7 +30,7 @@ fn a_split_write_is_nagle_with_nodelay_off() {
         let Some(lab) = lab("a_split_write_is_nagle_with_nodelay_off", 0) else { return };
         let _server = App::start(lab.pair.server(), &["echo", "8080"]);
         let client = App::start(lab.pair.client(), &["split", &Pair::SERVER_V4.to_string(), "8080"]);
-        // 40 of 44 ms are a stall, so that a look mostly meets one.
+        // 40 of 44 ms are a stall, so most looks catch one.
         assert!(client.median_s(5) > 0.03);
         let pid = client.pid().to_string();
         let seen: Vec<Value> = (0..5).flat_map(|_| sockets(&["--pid", &pid])).collect();
@@ -110,9 +110,9 @@ fn a_backlog_that_overflows_is_told() {
         let pid = app.pid().to_string();
         let listener = only(&["--listen", "--pid", &pid]);
         assert_eq!(listener["limit"], "backlog");
-        // One more than it asked for (sk_acceptq_is_full compares by greater than).
+        // One more than the application asked for (sk_acceptq_is_full compares by greater than).
         assert_eq!((&listener["receive_queue"], &listener["send_queue"]), (&Value::from(5), &Value::from(4)));
-        // SYNs that were not answered are sent again after a second: they overflow once more.
+        // Unanswered SYNs are retransmitted after a second, and overflow the backlog again.
         let said = text(&tcpwhy(&["sockets", "--listen", "--pid", &pid, "--every", "3s"]).stdout);
         assert!(said.contains("the application does not accept: 5 wait, room for 4"), "{said}");
         assert!(said.contains(" found a full backlog"), "{said}");
@@ -166,7 +166,7 @@ fn what_is_read_is_what_ss_reads_and_reading_changes_nothing() {
         assert_eq!(format!("sk:{}", field(" sk:")), format!("sk:{:x}", first["cookie"].as_u64().unwrap()));
         assert_eq!(field(",rb"), first["memory"]["receive_max"].to_string());
         assert_eq!(first["congestion"], "cubic");
-        // All but what time changes.
+        // Everything except what changes with time.
         let steady = |text: &str| text.split(" lastsnd").next().unwrap_or_default().to_owned();
         assert_eq!(steady(&before), steady(&ss()));
     });

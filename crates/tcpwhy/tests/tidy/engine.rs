@@ -1,4 +1,5 @@
-//! Is the engine laid out as ARCHITECTURE.md says? Its rooms, what each rule opens with, and how long a function may be.
+//! Is the engine laid out as ARCHITECTURE.md says? Its rooms, the header of each rule, and the lengths of
+//! functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,10 +20,10 @@ const ROOMS: [&str; 11] = [
     "lib",
 ];
 
-/// What every rule says of itself, in this order, before its code begins.
+/// What every rule states, in this order, before its code begins.
 const SAYS: [&str; 4] = ["Proof: ", "Refuted by: ", "Source: ", "Seen from: "];
 
-/// Files among the rules that are none: what rules are asked with, and what they answer with.
+/// Files among the rules that are no rules: the input of rules, and their results.
 const NO_RULES: [&str; 5] = ["mod", "pair", "sender_model", "verdict", "wait"];
 
 /// Files outside the rules that make charges, and why.
@@ -34,10 +35,10 @@ const CHARGES: [(&str, &str); 5] = [
     ("connection/usual.rs", "what the rules say of usual segments, which do not come to them"),
 ];
 
-/// Lines of code that a function of the engine may have: what fits a screen is read in one go.
+/// Lines of code that a function of the engine may have: one screen is read in one go.
 const FUNCTION_LINES_MAX: usize = 60;
 
-/// Lines that a file of the engine may have, comments and tests counted.
+/// Lines that a file of the engine may have, including comments and tests.
 const FILE_LINES_MAX: usize = 500;
 
 /// Files that may have more, and why.
@@ -64,7 +65,7 @@ fn rooms_of_the_engine_use_those_below_them() {
         };
         for named in named_files(file, &files) {
             let (from, to) = (room_of(&file.name), room_of(&named.file));
-            // Nothing that bills knows how ends behaved.
+            // Nothing in the bill knows how the ends behaved.
             if !ROOMS[..=place].contains(&to) || (to == "conduct" && !["conduct", "lib"].contains(&from)) {
                 wrong.push(format!(
                     "{}:{}: `{}` is in {to}, which {from} must not use: move down what both need, or \
@@ -164,7 +165,7 @@ fn functions_of_the_engine_fit_a_screen() {
     none(&wrong);
 }
 
-/// ARCHITECTURE.md shows which room uses which; `BLESS=1` draws it anew.
+/// ARCHITECTURE.md shows which room uses which; `BLESS=1` redraws it.
 #[test]
 fn the_picture_of_the_rooms_is_drawn_from_the_code() {
     let files = engine_files();
@@ -186,8 +187,8 @@ fn the_picture_of_the_rooms_is_drawn_from_the_code() {
     }
 }
 
-/// Each stop of a segment's walk, a row of the table with a file and what happens there in the first and the second pair of backquotes,
-/// is where ARCHITECTURE.md says.
+/// Each stop of a segment's walk is where ARCHITECTURE.md says: a row of the table, with a file and what
+/// happens there in the first and second pair of backquotes.
 #[test]
 fn the_walk_of_a_segment_leads_through_files_that_there_are() {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
@@ -208,7 +209,7 @@ fn the_walk_of_a_segment_leads_through_files_that_there_are() {
     none(&wrong);
 }
 
-/// docs/thresholds.md lists every named threshold with the value that it has; `make thresholds` writes it anew.
+/// docs/thresholds.md lists every named threshold with its value; `make thresholds` rewrites it.
 #[test]
 fn every_threshold_is_listed_with_its_value() {
     let page = std::fs::read_to_string(root().join("docs/thresholds.md")).unwrap();
@@ -231,7 +232,8 @@ fn every_threshold_is_listed_with_its_value() {
     none(&wrong);
 }
 
-/// Each switch of tools/rules.txt finds its text in its file just once, and docs/rules.md has a row for it; `make rules` writes that anew.
+/// The text of each switch in tools/rules.txt occurs exactly once in its file, and docs/rules.md has a row
+/// for it; `make rules` rewrites that page.
 #[test]
 fn every_rule_can_be_taken_out() {
     let list = std::fs::read_to_string(root().join("tools/rules.txt")).unwrap();
@@ -246,7 +248,7 @@ fn every_rule_can_be_taken_out() {
             lines.split_inclusive('\n').filter_map(|line| line.strip_prefix(mark)).collect()
         };
         let (text, instead) = (marked('-'), marked('+'));
-        // As `make rules` puts them in, one behind the other: two of them cannot change one line.
+        // As `make rules` inserts them, one after the other: two of them cannot change one line.
         let read = || std::fs::read_to_string(root().join(file)).unwrap_or_default();
         let code = switched.entry(file).or_insert_with(read);
         if text.is_empty() || code.matches(&text).count() != 1 {
@@ -300,7 +302,7 @@ fn what_is_said_of_the_engine_is_found() {
     assert_eq!(functions(code), [(2, "a", 3), (8, "b", 1), (10, "c", 4)]);
 }
 
-/// The times that a file has names for, as `8 ms`.
+/// The named times of a file, as `8 ms`.
 fn times(text: &str) -> Vec<(String, String)> {
     let units = [("nanos", "ns"), ("micros", "µs"), ("millis", "ms"), ("secs", "s")];
     let time = |line: &str| {
@@ -319,12 +321,12 @@ fn times(text: &str) -> Vec<(String, String)> {
     text.lines().filter(|line| !line.starts_with(' ')).filter_map(named).collect()
 }
 
-/// The place of a room among those that are drawn: what is below is uppermost in `ROOMS`.
+/// A room's position in the drawing: the lowest rooms come first in `ROOMS`.
 fn place(room: &str) -> usize {
     ROOMS.iter().position(|known| *known == room).unwrap_or_default()
 }
 
-/// The rooms as Mermaid draws them. All of them use `words`: that is not drawn.
+/// The rooms as a Mermaid graph. All of them use `words`, so that is not drawn.
 fn picture(uses: &BTreeSet<(usize, usize)>) -> String {
     let drawn = |(from, to): &(usize, usize)| {
         let (from, to) = (ROOMS[*from], ROOMS[*to]);
@@ -378,14 +380,15 @@ fn module_of(name: &str) -> Vec<&str> {
     module
 }
 
-/// Another file of the crate that one names.
+/// Another file of the crate, named by a path.
 struct Named {
     line: usize,
     path: String,
     file: String,
 }
 
-/// The other files that a file names outside comments and tests, from the crate, from where it is, or as one of its own modules.
+/// The other files that a file names outside comments and tests, by paths from the crate, from its own place,
+/// or to its own modules.
 fn named_files(file: &File, files: &[File]) -> Vec<Named> {
     let code = file.text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let code = code_lines(code).map(|(_, line)| line).collect::<Vec<_>>().join("\n");
@@ -409,7 +412,7 @@ fn named_files(file: &File, files: &[File]) -> Vec<Named> {
                 part => base.push(part),
             }
         }
-        // Of a path the longest beginning that is a module.
+        // The longest beginning of the path that is a module.
         let module = (0..=base.len()).rev().find_map(|len| modules.get(&base[..len]));
         if let Some(other) = module.filter(|other| **other != file.name) {
             named.push(Named { line, path: path.clone(), file: (*other).to_owned() });
@@ -418,7 +421,7 @@ fn named_files(file: &File, files: &[File]) -> Vec<Named> {
     named
 }
 
-/// Every path of two parts and more, and each of a `use`, with its line.
+/// Every path of two or more parts, and each of a `use`, with its line.
 fn paths(code: &str) -> Vec<(usize, String)> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let line_of = |at: usize| code[..at].matches('\n').count() + 1;
@@ -465,7 +468,7 @@ fn leaves(tree: &str) -> Vec<String> {
     parts.into_iter().filter(|part| !part.is_empty()).flat_map(full).collect()
 }
 
-/// Circles in what uses what, each from a file back to that.
+/// Circles in the uses, each from a file back to itself.
 fn circles(uses: &BTreeMap<String, BTreeSet<String>>) -> Vec<Vec<String>> {
     fn walk(
         name: &str,

@@ -1,19 +1,20 @@
-//! Are the house rules kept? What clippy cannot see: sizes of files, purity of crates, direction of dependencies; `engine.rs` has
-//! those of the engine.
+//! Are the house rules kept? The ones clippy cannot check: sizes of files, purity of crates,
+//! direction of dependencies; `engine.rs` has those of the engine.
 //!
-//! Each rule names its replacement in its message. Exceptions stand in the lists here, each with its reason.
+//! Each rule names its replacement in its message. Exceptions are in the lists here, each with its
+//! reason.
 
 mod engine;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// A file that is longer has a second mechanism in it.
+/// A longer file contains a second mechanism.
 const LINES_MAX: usize = 600;
 /// Files that may be longer, and why.
 const LONG_FILES: [(&str, &str); 0] = [];
 
-/// Crates that are functions of their input: no clock, no environment, no files, no order that varies.
+/// Crates that are functions of their input: no clock, no environment, no files, no varying order.
 const PURE: [&str; 8] = ["wire", "heads", "core", "twin", "remedy", "report", "page", "view"];
 
 /// Which crates of the workspace each crate may use (ARCHITECTURE: the flow of data).
@@ -43,7 +44,7 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("python", &["wire", "core", "twin", "remedy", "report"]),
 ];
 
-/// What a pure crate must not mention, and what it does instead.
+/// What a pure crate must not mention, and what to do instead.
 const IMPURE: [(&str, &str); 7] = [
     ("Instant::now", "take the time as an argument"),
     ("SystemTime", "take the time as an argument"),
@@ -91,7 +92,7 @@ fn modules_open_with_the_question_they_answer() {
 
 #[test]
 fn nothing_is_left_for_later() {
-    // In two pieces, so that this file does not find itself.
+    // In two pieces, so that this file does not match.
     let unfinished = [["todo", "!("], ["unimplemented", "!("], ["dbg", "!("], ["TO", "DO:"], ["FIX", "ME"]];
     let mut wrong = Vec::new();
     for file in rust_files() {
@@ -186,7 +187,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Everything that is text and belongs to the project.
+/// All text files of the project.
 fn text_files() -> Vec<File> {
     let mut files = Vec::new();
     collect(&root(), &root(), &mut files);
@@ -222,12 +223,12 @@ fn crate_of(name: &str) -> Option<&str> {
     name.strip_prefix("crates/")?.split('/').next()
 }
 
-/// Lines with their numbers, comments taken off.
+/// Lines with their numbers, without comments.
 fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines().enumerate().map(|(at, line)| (at + 1, line.split("//").next().unwrap_or_default()))
 }
 
-/// Places where a name declared as a hash map or set is walked.
+/// Places that iterate over a name declared as a hash map or set.
 fn walks_over_hash_maps(text: &str) -> Vec<(usize, String)> {
     let mut names = BTreeSet::new();
     for (_, line) in code_lines(text) {
@@ -271,7 +272,7 @@ fn manifests() -> Vec<(String, String)> {
     text_files().into_iter().filter_map(of_a_crate).collect()
 }
 
-/// The workspace's own crates among the dependencies of a manifest; tests may use any.
+/// The workspace's own crates among a manifest's dependencies; tests may use any.
 fn uses(manifest: &str) -> BTreeSet<String> {
     let mut used = BTreeSet::new();
     let mut counts = false;

@@ -1,4 +1,4 @@
-//! Every tunnel that is looked through, written by hand around packets that were recorded.
+//! Every tunnel that is decoded, written by hand around recorded packets.
 
 use super::vocabulary::Packet;
 
@@ -20,7 +20,7 @@ pub(crate) const TUNNELS: [(&str, Wrap); 28] = [
     ("GTP-U", |p| udp(p, 2152, &gtp(p, 0x30, &[]), ip_of(p))),
     ("GTP-U with a sequence number", |p| udp(p, 2152, &gtp(p, 0x32, &[0, 7, 0, 0]), ip_of(p))),
     ("GTP-U of 5G", |p| {
-        // A PDU session container behind the fields that come with it, and a UDP port's extension behind that.
+        // A PDU session container after the fields that come with it, then a UDP port's extension.
         udp6(p, 2152, &gtp(p, 0x34, &[0, 0, 0, 0x85, 1, 0, 9, 0x40, 1, 8, 0x68, 0]), ip_of(p))
     }),
     ("MPLS over UDP", |p| udp(p, 6635, &[0, 1, 0x01, 64], ip_of(p))),
@@ -58,10 +58,10 @@ pub(crate) const TUNNELS: [(&str, Wrap); 28] = [
     ("a pseudowire without one", |p| pseudowire(p, &[])),
 ];
 
-/// By whose beginning Wireshark tells a frame from a control word: a vendor's.
+/// Wireshark tells a frame from a control word by the first bytes of the address: a vendor's.
 const ADDRESSES: [u8; 12] = [0, 0x1b, 0x21, 0, 0, 8, 0, 0x1b, 0x21, 0, 0, 9];
 
-/// The packet within a tunnel. What would not fit, a super-segment, stays as it is.
+/// The packet within a tunnel. A packet that would not fit, a super-segment, stays as it is.
 pub(crate) fn wrapped(packet: &Packet, which: usize) -> Packet {
     if packet.original_len > 65_000 {
         return packet.clone();
@@ -79,7 +79,7 @@ fn type_of(packet: &Packet) -> [u8; 2] {
     [packet.data[12], packet.data[13]]
 }
 
-/// From the network's header on; of a frame in a tunnel, that is the outer one.
+/// From the network header on; for a frame in a tunnel, that is the outer one.
 fn ip_of(packet: &Packet) -> &[u8] {
     &packet.data[14..]
 }
@@ -101,13 +101,13 @@ fn udp6(packet: &Packet, port: u16, header: &[u8], inner: &[u8]) -> Vec<u8> {
     ipv6(packet, 17, &[&udp_header(packet, port, header, inner), header].concat(), inner)
 }
 
-/// Without a checksum, as tunnels' headers are (RFC 6935).
+/// Without a checksum, as allowed for tunnels (RFC 6935).
 fn udp_header(packet: &Packet, port: u16, header: &[u8], inner: &[u8]) -> Vec<u8> {
     let len = (8 + header.len()) as u16 + sent(packet, inner);
     [49_321_u16.to_be_bytes(), port.to_be_bytes(), len.to_be_bytes(), [0; 2]].concat()
 }
 
-/// Bytes of `inner` as sent.
+/// Bytes of `inner` on the wire.
 fn sent(packet: &Packet, inner: &[u8]) -> u16 {
     (packet.original_len as usize - (packet.data.len() - inner.len())) as u16
 }
