@@ -1,4 +1,4 @@
-//! Lists the scenario files, so that the binary carries them and none can be forgotten.
+//! Lists the scenario files, so that the binary contains all of them.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn main() -> std::io::Result<()> {
     let mut list = String::from("&[\n");
     for file in files {
         let (Some(stem), file) = (file.file_stem(), fs::canonicalize(&file)?) else { continue };
-        // A String takes any text.
+        // Writing to a String cannot fail.
         let _ =
             writeln!(list, "    ({:?}, include_str!({:?})),", stem.to_string_lossy(), file.to_string_lossy());
     }

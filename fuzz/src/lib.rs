@@ -1,4 +1,4 @@
-//! What must hold whatever the bytes? One function for each fuzz target.
+//! What must hold for any bytes? One function for each fuzz target.
 //!
 //! `tools/fuzz.sh 60 TARGET` feeds them from libFuzzer; the test `fuzz_corpus` of the tcpwhy crate feeds them the
 //! committed corpus, with any compiler.
@@ -6,7 +6,7 @@
 
 mod targets;
 
-/// Feeds one input to a target; panics where something does not hold.
+/// Feeds one input to a target; panics if a property does not hold.
 pub fn run(target: &str, data: &[u8]) {
     let known = targets::ALL.iter().find(|(name, _)| *name == target);
     known.unwrap_or_else(|| panic!("no target {target}")).1(data);

@@ -1,8 +1,10 @@
-//! How much work is the analysis of a capture that is in memory already? One thread, no files, no report printed.
+//! How much work is the analysis of a capture that is already in memory? One thread, no files, no
+//! report printed.
 //!
-//! `cargo bench -p tcpwhy-core --bench analysis [SHAPE] [PACKETS]` shows the time over captures of a fixed seed; under
-//! callgrind it is what the instruction gate counts. With files instead of a shape it prints the reports, to compare
-//! what two versions say; behind `largest`, only what each exchange was spent on most, behind `bills` all of its lines.
+//! `cargo bench -p tcpwhy-core --bench analysis [SHAPE] [PACKETS]` prints the time for captures
+//! with a fixed seed; under callgrind it is what the instruction gate counts. With files instead of
+//! a shape it prints the reports, to compare two versions; after `largest`, only the largest line
+//! of each exchange's bill, after `bills` all lines.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock and its command line")]
 
@@ -17,7 +19,7 @@ use tcpwhy_wire::decode_usual;
 
 /// The best of them counts.
 const RUNS: usize = 3;
-/// As many as the program allows unless it is told otherwise, which bounds how much is worked on at a time.
+/// The program's default limit, which bounds the work at a time.
 const MAX_CONNECTIONS: usize = 112_000;
 /// Fewer packets are for counting instructions, once.
 const FEW: u64 = 1_000_000;
@@ -48,7 +50,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// What each exchange of a capture was spent on most: what `tools/thresholds.py` compares.
+/// The largest line of each exchange's bill: what `tools/thresholds.py` compares.
 fn largest_lines(file: &str) -> std::io::Result<()> {
     for connection in analyse(&std::fs::read(file)?, Listing::UpTo(u64::MAX)).connections {
         for exchange in &connection.exchanges {
@@ -83,7 +85,7 @@ fn measure(shape: Shape, packets: u64) {
     for _ in 0..if packets < FEW { 1 } else { RUNS } {
         let begin = Instant::now();
         let begin_cpu = processor_time();
-        // A thousand connections are listed of 20,000, and so of fewer.
+        // A thousand connections are listed of 20,000, and fewer accordingly.
         report = analyse(&capture, Listing::UpTo(packets / 9440));
         let used = processor_time().zip(begin_cpu).map(|(end, begin)| end.saturating_sub(begin));
         took = took.min(used.unwrap_or_else(|| begin.elapsed()));
@@ -96,7 +98,8 @@ fn measure(shape: Shape, packets: u64) {
     );
 }
 
-/// What this thread has had of a processor, where the system tells (proc_pid_schedstat(5)): other programs do not count.
+/// This thread's processor time, if the system reports it (proc_pid_schedstat(5)): other programs
+/// do not count.
 fn processor_time() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?))

@@ -1,4 +1,5 @@
-//! Are generated captures what they claim to be? Judged by the sums of the shapes and by tshark's analysis.
+//! Are generated captures what they claim to be? Judged by the totals of the shapes and by tshark's
+//! analysis.
 
 use std::collections::HashMap;
 use std::fs;
@@ -28,7 +29,7 @@ fn segments(shape: Shape, packets: u64, seed: u64) -> Vec<Segment> {
     segments
 }
 
-/// Segments by connection: of reused endpoints, a SYN begins a new one.
+/// Segments by connection: if endpoints are reused, a SYN begins a new one.
 fn connections(segments: &[Segment]) -> Vec<Vec<Segment>> {
     let mut place: HashMap<(Endpoint, Endpoint), usize> = HashMap::new();
     let mut connections: Vec<Vec<Segment>> = Vec::new();
@@ -101,7 +102,7 @@ fn short_connections_have_six_to_eight_packets_and_reuse_endpoints() {
     let last = Instant::from_nanos(all[all.len() - 1][0].at.as_nanos() - 100_000_000);
     let whole: Vec<_> = all.iter().filter(|connection| connection[0].at < last).collect();
     assert!(whole.iter().all(|connection| (6..=8).contains(&connection.len())));
-    // 7.5 packets on the average make a million connections of 7.5 M packets.
+    // 7.5 packets on average make a million connections of 7.5 M packets.
     let mean = whole.iter().map(|connection| connection.len()).sum::<usize>() as f64 / whole.len() as f64;
     assert!((7.4..7.6).contains(&mean), "{mean}");
     let mut isn = HashMap::new();
@@ -118,7 +119,8 @@ fn short_connections_have_six_to_eight_packets_and_reuse_endpoints() {
 
 #[test]
 fn shapes_have_the_size_of_the_baselines() {
-    // Mean bytes of a record, header included: 1.86 GB of 9.44 M packets; the others follow from their snap length.
+    // Mean bytes of a record, header included: 1.86 GB for 9.44 M packets; the others follow from
+    // their snap length.
     for (shape, low, high) in [
         (Shape::Rpc, 185, 230),
         (Shape::Bulk, 95, 112),

@@ -1,5 +1,6 @@
-//! Does a live capture hold exactly the packets that the kernel says have passed? Judged by the kernel's own counters
-//! (/proc/net/snmp), by tcpdump, and by what the test itself sent. Each test has its own network namespace.
+//! Does a live capture contain exactly the packets that passed, by the kernel's counts? Judged by
+//! the kernel's own counters (/proc/net/snmp), by tcpdump, and by what the test itself sent. Each
+//! test has its own network namespace.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +12,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, UnshareFlags};
 use tcpwhy_host::capture::{Capture, Description, Error, Filter, Options, Packet, Sink, Stats};
 use tcpwhy_wire::capture::{Event, LinkType, Reader};
 
-/// What a test's sink has seen.
+/// The bytes a test's sink has written.
 #[derive(Clone, Default)]
 struct Buffer(Arc<Mutex<Vec<u8>>>);
 
@@ -26,7 +27,7 @@ impl Write for Buffer {
     }
 }
 
-/// A captured packet, as far as these tests look.
+/// The fields of a captured packet that these tests check.
 #[derive(Debug)]
 struct Seen {
     at_ns: i64,
@@ -37,7 +38,7 @@ struct Seen {
 }
 
 impl Buffer {
-    /// Reads the capture back. Ethernet, or what `any` writes, and IPv4 without options.
+    /// Reads the capture back: Ethernet, or the link type of `any`, and IPv4 without options.
     fn packets(&self) -> Vec<Seen> {
         let bytes = self.0.lock().unwrap();
         let (mut reader, mut rest, mut packets) = (Reader::new(), bytes.as_slice(), Vec::new());
@@ -65,7 +66,8 @@ impl Buffer {
     }
 }
 
-/// Runs `test` on a thread with its own network namespace; says so and returns where that is not possible.
+/// Runs `test` on a thread with its own network namespace; if that is not possible, says so and
+/// returns.
 fn in_namespace(name: &str, test: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         let run = scope.spawn(|| {
@@ -106,7 +108,7 @@ fn segments_received() -> u64 {
     names.zip(values).find(|(name, _)| *name == "InSegs").unwrap().1.parse().unwrap()
 }
 
-/// `rounds` times 100 bytes there and 40 bytes back, then a close by the client that the server answers.
+/// `rounds` times 100 bytes one way and 40 bytes back, then the client closes, then the server.
 fn exchanges(rounds: u32) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -165,7 +167,8 @@ fn the_same_packets_as_tcpdump() {
         else {
             return skip("the_same_packets_as_tcpdump", "tcpdump");
         };
-        // It says so once it listens. With its default snapshot length its ring would hold no more than 16 packets.
+        // It prints this once it listens. With its default snapshot length its ring would hold only
+        // 16 packets.
         let mut said = [0; 4096];
         let mut started = String::new();
         while !started.contains("listening on") {
@@ -177,7 +180,8 @@ fn the_same_packets_as_tcpdump() {
         let capture = Capture::start(Options::new("lo"), out.clone()).unwrap();
         exchanges(20);
         let stats = capture.stop().unwrap();
-        // It loses what it has not printed when it is told to end, so it is read up to what is expected first.
+        // It loses the lines it has not printed when told to end, so first they are read up to the
+        // expected number.
         let (lines, printed) = mpsc::channel();
         let stdout = BufReader::new(tcpdump.stdout.take().unwrap());
         let printer = std::thread::spawn(move || {
@@ -203,7 +207,8 @@ fn the_same_packets_as_tcpdump() {
         let ours: Vec<i64> = out.packets().iter().map(|p| p.at_ns).collect();
         assert_eq!(theirs.len() as u64, stats.packets);
         for (ours, theirs) in ours.iter().zip(&theirs) {
-            // Two taps, one packet: each stamps it for itself where the kernel has not done so before.
+            // Two taps, one packet: each takes its own time stamp if the kernel has not set one
+            // before.
             assert!((ours - theirs).abs() < 1_000_000, "{ours} {theirs}");
         }
     });
@@ -337,7 +342,8 @@ fn an_interface_that_goes_away_is_reported_and_what_it_gave_is_kept() {
 #[test]
 fn an_interface_that_is_made_anew_is_captured_again_without_any_right() {
     in_namespace("an_interface_that_is_made_anew_is_captured_again_without_any_right", || {
-        // Multicast listener reports have an extension header, behind which the filter does not look.
+        // Multicast listener reports have an extension header, and the filter does not look past
+        // it.
         let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
         let made = |number: &str| {
             ip(&["link", "add", "a0", "type", "veth", "peer", "name", "b0"]);
@@ -370,7 +376,7 @@ fn an_interface_that_is_made_anew_is_captured_again_without_any_right() {
             std::thread::sleep(std::time::Duration::from_millis(400));
             made("2");
             std::thread::sleep(std::time::Duration::from_millis(600));
-            // Nobody answers at that address: the SYN passes the new a0 all the same.
+            // No host answers at that address, but the SYN passes the new a0 all the same.
             let neighbour = ["neigh", "replace", "10.9.2.9", "lladdr", "02:00:00:00:00:09", "dev", "a0"];
             ip(&neighbour);
             let target = std::net::SocketAddr::from(([10, 9, 2, 9], 4_242));
@@ -388,7 +394,8 @@ fn packets_that_never_stop_coming_are_handed_on_all_the_same() {
     in_namespace("packets_that_never_stop_coming_are_handed_on_all_the_same", || {
         let out = Buffer::default();
         let capture = Capture::start(Options::new("lo"), out.clone()).unwrap();
-        // An exchange each 10 ms: the ring is never empty for the 40 ms after which a sink is idle, and the sink's buffer is never full.
+        // An exchange every 10 ms: the ring is never empty for the 40 ms after which a sink is
+        // idle, and the sink's buffer is never full.
         let mut seen = 0;
         for _ in 0..100 {
             exchanges(1);

@@ -10,7 +10,7 @@ fn main() -> ExitCode {
         eprintln!("usage: demo DIR");
         return ExitCode::from(2);
     };
-    // Where it is refused, plain loopback may still do.
+    // If this is refused, plain loopback may still do.
     let _ = tcpwhy_lab::enter_user_namespace();
     match demo::record(&dir) {
         Ok(demo) => {

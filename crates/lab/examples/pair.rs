@@ -120,7 +120,7 @@ fn run(options: &Options) -> Result<ExitCode, Box<dyn std::error::Error>> {
         wait_ready(pair.server(), server, options.port)?;
     }
     let status = pair.client().spawn(shell(&options.client))?.wait()?;
-    // The last acknowledgements are still on their way.
+    // The last acknowledgements are still on the path.
     sleep(Duration::from_nanos(rtt.as_nanos().unsigned_abs()) + Duration::from_millis(250));
     for mut tcpdump in captures {
         Command::new("kill").args(["-INT", &tcpdump.id().to_string()]).status()?;
@@ -176,7 +176,7 @@ fn capture(host: &Host, file: &Path) -> Result<Child, Box<dyn std::error::Error>
             return Err(format!("tcpdump did not start: {said}").into());
         }
     }
-    // It prints its counters at the end, which nobody reads: keep the pipe open until then.
+    // It prints its counters at the end, which are not read: keep the pipe open until then.
     std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
     Ok(tcpdump)
 }

@@ -1,8 +1,8 @@
-//! Records scenarios and says what the applications measured beside what was expected:
+//! Records scenarios and prints what the applications measured next to what was expected:
 //!
 //! `scenario NAME... [--fix NAME] [--set rtt=40ms,n=3] [--keep DIR]`, `scenario --list`, `scenario all`
 //!
-//! A name stands for its variants and fixes too with `--every`.
+//! With `--every`, a name also stands for its variants and fixes.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -91,7 +91,7 @@ fn clean(scratch: &Path) -> std::io::Result<()> {
     if scratch.exists() { std::fs::remove_dir_all(scratch) } else { Ok(()) }
 }
 
-/// One line; says whether everything was as expected.
+/// Prints one line; returns whether everything was as expected.
 fn print(form: &str, scenario: &Scenario, recorded: &Recorded) -> bool {
     let truth = &recorded.truth;
     let of =

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Programs on both hosts, one of which leaves its parent and its session, as daemons do.
+/// Programs on both hosts; on each, one leaves its parent and its session, as daemons do.
 const SERVER: &str = "setsid sleep 86399 & sleep 86398";
 const CLIENT: &str = "(setsid sleep 86397 &); echo running; sleep \"$0\"";
 
@@ -41,7 +41,7 @@ fn leaves_nothing(runs: u32, kills: u32) {
     }
     for kill in 0..kills {
         let mut pair = start(&mark, "86396");
-        // The moments spread over set-up and running alike; which comes first depends on the machine.
+        // The moments cover set-up and running alike; how far it has got depends on the machine.
         let mut namespaces = BTreeSet::new();
         let moment = Duration::from_micros(u64::from(kill) * 7_919 % 120_000);
         if kill % 2 == 0 {
@@ -53,7 +53,7 @@ fn leaves_nothing(runs: u32, kills: u32) {
             assert!(namespaces.len() >= 2, "two hosts have two namespaces");
         }
         sleep(moment);
-        // A third of them as Ctrl-C would, the others without any chance to tidy up.
+        // A third of them with Ctrl-C's signal, the others without any chance to clean up.
         let signal = if kill % 3 == 0 { "-INT" } else { "-KILL" };
         let killed = Command::new("kill").args([signal, &pair.id().to_string()]).status();
         assert!(killed.expect("kill runs").success());
@@ -68,14 +68,14 @@ fn a_user_without_rights_gets_a_laboratory_or_learns_what_is_missing() {
     if !is_root() {
         return skip("user", &"only root can become another user");
     }
-    // The example is copied to where any user can run it.
+    // The example is copied to a place where any user can run it.
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let nobody = 65_534;
     let run = |prepare: &str| {
         let script = format!(
             "{prepare} exec setpriv --reuid {nobody} --regid {nobody} --clear-groups /tmp/pair --client 'echo reached'"
         );
-        // From standard input: the mount may hide where it lies.
+        // From standard input: the mount may hide its folder.
         let mount = "mount -t tmpfs none /tmp && cat > /tmp/pair && chmod 755 /tmp/pair &&";
         let mut command = Command::new("unshare");
         command.args(["-m", "sh", "-c"]).arg(format!("{mount} {script}")).current_dir("/");
@@ -84,7 +84,7 @@ fn a_user_without_rights_gets_a_laboratory_or_learns_what_is_missing() {
     };
     assert!(dir.is_dir());
 
-    // A device that everybody may open, in a mount namespace of the test.
+    // A device that any user may open, in a mount namespace of the test.
     let open = run("mknod -m 666 /tmp/tun c 10 200 && mount --bind /tmp/tun /dev/net/tun &&");
     let said = String::from_utf8_lossy(&open.stderr);
     if open.status.success() {
@@ -100,7 +100,7 @@ fn a_user_without_rights_gets_a_laboratory_or_learns_what_is_missing() {
     assert!(said.contains("chmod 666 /dev/net/tun") || said.contains("sysctl"), "{said}");
 }
 
-/// What the laboratory must not change.
+/// The state that the laboratory must not change.
 #[derive(Debug, PartialEq)]
 struct Machine {
     interfaces: BTreeSet<String>,
@@ -129,7 +129,7 @@ fn read_all(dir: &Path, into: &mut Vec<(PathBuf, String)>) {
         if path.is_dir() {
             read_all(&path, into);
         } else if let Ok(text) = fs::read_to_string(&path) {
-            // Counters that move by themselves.
+            // Counters that change on their own.
             let moves = ["route/gc", "conntrack_count", "flow_limit", "tcp_fastopen_key", "stat"];
             if !moves.iter().any(|name| path.to_string_lossy().contains(name)) {
                 into.push((path, text));
@@ -138,16 +138,16 @@ fn read_all(dir: &Path, into: &mut Vec<(PathBuf, String)>) {
     }
 }
 
-/// Starts the example with a mark in its environment, which every process that comes from it inherits.
+/// Starts the example with a mark in its environment, which all its descendants inherit.
 fn start(mark: &str, seconds: &str) -> Child {
     let (name, value) = mark.split_once('=').expect("a variable");
     let client = CLIENT.replace("$0", seconds);
-    // Whoever runs the tests in the background may ignore interrupts, which is inherited.
+    // A shell that runs the tests in the background may ignore interrupts, which is inherited.
     let mut command = Command::new("env");
     command.arg("--default-signal=INT").arg(example());
     command.args(["--rtt", "2ms", "--server", SERVER, "--no-wait", "--client", &client]);
     command.env(name, value).stdout(Stdio::piped()).stderr(Stdio::null());
-    // Its own process group: an interrupt must reach it as a terminal's would, and not this test.
+    // Its own process group: an interrupt must reach it as from a terminal, and not this test.
     command.process_group(0).spawn().expect("the example starts")
 }
 
@@ -163,7 +163,8 @@ fn example() -> PathBuf {
     example
 }
 
-/// Waits until no process carries the mark and nothing refers to the namespaces, or says what does.
+/// Waits until no process carries the mark and nothing refers to the namespaces; otherwise says
+/// what does.
 fn assert_gone(mark: &str, namespaces: &BTreeSet<u64>, when: &str) {
     let mut left = Vec::new();
     for _ in 0..300 {
@@ -177,7 +178,7 @@ fn assert_gone(mark: &str, namespaces: &BTreeSet<u64>, when: &str) {
     panic!("{when}: still there after 3 s: {left:#?}");
 }
 
-/// Processes of which the mark is in the environment. The dead that nobody waited for have none.
+/// Processes with the mark in their environment. Zombies have no environment.
 fn marked(mark: &str) -> Vec<PathBuf> {
     let carries = |pid: &PathBuf| {
         let environment = fs::read(pid.join("environ")).unwrap_or_default();
@@ -213,7 +214,7 @@ fn namespace(pid: &Path) -> Option<u64> {
     fs::metadata(pid.join("ns/net")).ok().map(|namespace| namespace.ino())
 }
 
-/// Processes inside of a namespace, and descriptors and mounts that hold one.
+/// Processes in a namespace, and descriptors and mounts that hold one.
 fn references(namespaces: &BTreeSet<u64>) -> Vec<String> {
     let mut found = Vec::new();
     for pid in processes() {

@@ -1,4 +1,5 @@
-//! Does the path do to the real kernel's TCP what its elements say? Judged by the applications' own clocks.
+//! Do the elements of a path do to the real kernel's TCP what they say? Judged by the applications'
+//! own clocks.
 #![cfg(target_os = "linux")]
 
 use std::fmt::Display;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tcpwhy_lab::{Error, HostSpec, Pair, PairOptions, PathSpec};
 
-/// Time is measured: one laboratory at a time.
+/// Times are measured: one laboratory at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 struct Lab {
@@ -17,7 +18,7 @@ struct Lab {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// A laboratory with these elements, the delay first; `None` where the machine does not allow one.
+/// A laboratory with these elements, the delay first; `None` if the machine does not allow one.
 fn lab(rtt_ms: i64, forward: &[&str], backward: &[&str], server: HostSpec) -> Option<Lab> {
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut path = PathSpec::delay(tcpwhy_wire::Duration::from_millis(rtt_ms));
@@ -58,8 +59,8 @@ fn timed<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<(Duration, T)> {
     Ok((start.elapsed(), done))
 }
 
-/// Never earlier than theory, and within `extra_ms` of it in one run of six: a busy machine stops any one of them for as
-/// long as it likes.
+/// Never earlier than theory, and within `extra_ms` of it in one run of six: a busy machine may
+/// stop any of them for any length of time.
 fn assert_takes(theory_ms: u64, extra_ms: u64, mut measured: impl FnMut() -> Duration) {
     let theory = Duration::from_millis(theory_ms);
     let mut tries = Vec::new();
@@ -122,16 +123,17 @@ fn a_transfer_takes_its_bits_time() {
             },
         )
     };
-    // 691 segments of 1448 bytes with 52 bytes of headers: 8.29 Mbit at 20 Mb/s, and the round trip. The hosts may add
-    // waits of their own, such as a delayed acknowledgement on the way; not in every run.
+    // 691 segments of 1448 bytes with 52 bytes of headers: 8.29 Mbit at 20 Mb/s, and the round
+    // trip. The hosts may add waits of their own, such as a delayed ACK, but not in every run.
     assert_takes(416, 30, transfer);
 }
 
 #[test]
 fn a_lost_syn_costs_the_initial_timeout() {
     let Some(lab) = lab(20, &["loss syn 1"], &[], HostSpec::default()) else { return };
-    // RFC 6298, 2: one second. The kernel's timer wheel rounds it up by as much as an eighth of its level (64 ms), and a
-    // busy machine adds to that. Only the first SYN is dropped: there is no second try.
+    // RFC 6298, 2: one second. The kernel's timer wheel rounds it up by as much as an eighth of its
+    // level (64 ms), and a busy machine adds to that. Only the first SYN is dropped: there is no
+    // second try.
     let took = lab.run(|_| Ok(()), |address| Ok(timed(|| TcpStream::connect(address))?.0));
     assert!(took >= Duration::from_millis(1_020) && took < Duration::from_millis(1_900), "{took:?}");
     let log = lab.pair.log();
@@ -140,7 +142,7 @@ fn a_lost_syn_costs_the_initial_timeout() {
 
 #[test]
 fn a_windows_like_server_holds_a_split_write_for_200_ms() {
-    // A host that acknowledges at once, behind a policy that does not.
+    // A host that acknowledges at once, with a policy element that does not.
     let server = || HostSpec { quickack: true, ..HostSpec::default() };
     let ask = |nodelay: bool| {
         move |address| {
@@ -162,7 +164,7 @@ fn a_windows_like_server_holds_a_split_write_for_200_ms() {
     let Some(windows) = lab(2, &[], &["acks windows-7"], server()) else { return };
     assert_takes(2, 30, || windows.run(serve, ask(true)));
     drop(windows);
-    // TcpAckFrequency=1: only Nagle's own round trip is left.
+    // TcpAckFrequency=1: only the round trip that Nagle costs is left.
     let Some(immediate) = lab(2, &[], &["acks every 1"], server()) else { return };
     assert_takes(4, 30, || immediate.run(serve, ask(false)));
 }
@@ -235,14 +237,14 @@ fn both_hosts_see_whole_super_segments_only_where_nothing_needs_packets() {
 
 #[test]
 fn the_link_runs_before_programs_with_precedence() {
-    // Applications inherit the precedence of the thread that starts the laboratory. One that writes without a pause must
-    // not hold up its own packets.
+    // Applications inherit the priority of the thread that starts the laboratory. One that writes
+    // without a pause must not hold up its own packets.
     let checked = std::thread::spawn(|| {
         if !tcpwhy_lab::take_precedence() {
             return skip(&"only root may take precedence");
         }
         let Some(lab) = lab(2, &[], &[], HostSpec::default()) else { return };
-        // Once it has carried something it has done what it does first.
+        // Once it has carried a packet, it has set itself up.
         lab.run(
             |mut stream| stream.write_all(b"x"),
             |address: SocketAddr| TcpStream::connect(address)?.read_exact(&mut [0]),
@@ -256,8 +258,8 @@ fn the_link_runs_before_programs_with_precedence() {
     checked.join().expect("the link has precedence");
 }
 
-/// A host takes no copy of this process's memory: whoever wrote to it from then on, the link among them, would wait until every
-/// processor has taken notice.
+/// A host takes no copy of this process's memory: otherwise every later write to it, including the
+/// link's, would have to wait for all processors.
 #[test]
 fn memory_stays_writable_beside_a_host() {
     let mut memory = vec![1_u8; 64 << 20];

@@ -1,4 +1,5 @@
-//! Can a restricted thread do what it must not, and still do what it must? Each attempt is made before and after.
+//! Is a restricted thread unable to do what it must not, and still able to do what it must? Each
+//! attempt is made before and after.
 
 #![cfg(target_os = "linux")]
 
@@ -9,7 +10,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Does it in a thread of its own that has given up its rights, and the test's other threads have not.
+/// Runs the attempt in a separate thread that has given up its rights, while the test's other
+/// threads have not.
 fn restricted<T: Send + 'static>(attempt: impl FnOnce() -> T + Send + 'static) -> T {
     let thread = std::thread::spawn(|| {
         assert_eq!(tcpwhy_sandbox::restrict(), [], "this kernel has Landlock and seccomp");
@@ -221,7 +223,7 @@ mod raw {
         reason = "the attempts are system calls, which touch no memory when they are refused"
     )]
 
-    /// Each with the error it meets.
+    /// Each with its error.
     pub(crate) fn attempts(other: i32) -> Vec<(&'static str, Option<i32>)> {
         let zero = 0_usize;
         let call = |number: libc::c_long, a: i64, b: i64, c: i64| {

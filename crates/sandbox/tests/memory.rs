@@ -1,8 +1,8 @@
-//! Does memory go back to the system that lies free between small pieces?
+//! Does free memory between small allocations go back to the system?
 
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
-/// Bytes of this process that are in memory.
+/// This process's bytes in memory.
 fn resident() -> usize {
     let told = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = told.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -15,7 +15,7 @@ fn what_lies_free_between_small_pieces_goes_back() {
     let pieces: Vec<Box<[u8; 1024]>> = (0..1 << 16).map(|n| Box::new([n as u8; 1024])).collect();
     let all = resident();
     assert!(all > 64 << 20, "{all}");
-    // One of 64 holds the others' place.
+    // One of 64 keeps the pages of the others in use.
     let kept: Vec<_> = pieces.into_iter().step_by(64).collect();
     let free = resident();
     assert!(free > all - (8 << 20), "{free} of {all}: nobody has to be asked");

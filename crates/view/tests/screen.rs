@@ -1,4 +1,4 @@
-//! What is seen, and what do keys change? The state and its screen without a terminal.
+//! What is on the screen, and what do keys change? The state and its screen without a terminal.
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
@@ -7,7 +7,7 @@ use tcpwhy_view::answer::{Lately, SCHEMA};
 use tcpwhy_view::socket::Fact;
 use tcpwhy_view::{Answer, Connection, Finding, Key, State, Wish};
 
-/// The screen as text, without blanks at the ends of lines.
+/// The screen as text, without trailing blanks.
 fn screen(state: &State) -> Vec<String> {
     let buffer = drawn(state, state.columns(), 24);
     rows(&buffer)
@@ -30,7 +30,7 @@ fn rows(buffer: &Buffer) -> Vec<String> {
         .collect()
 }
 
-/// The line that is selected.
+/// The selected line.
 fn selected(state: &State) -> String {
     let buffer = drawn(state, state.columns(), 24);
     let width = usize::from(buffer.area().width);

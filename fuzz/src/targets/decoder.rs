@@ -1,4 +1,4 @@
-//! Does the decoder say the same of a packet however much of it was captured?
+//! Does the decoder say the same about a packet however much of it was captured?
 
 use tcpwhy_wire::capture::{LinkType, RawPacket};
 use tcpwhy_wire::decode::checksum;
@@ -29,7 +29,7 @@ pub(super) fn packet(data: &[u8]) {
     let cut = decode(&RawPacket { data: &data[..shorter], ..packet });
     match (whole, cut) {
         (Ok(whole), Ok(cut)) => {
-            // Options that were cut off are missing, and nothing else is.
+            // Only the options that were cut off are missing.
             assert_eq!(Segment { options: cut.options, ..whole }, cut, "cut off at {shorter}");
         }
         (_, Err(Skip::TruncatedHeader)) => {}

@@ -1,4 +1,4 @@
-//! Does a filter that is understood mean the same when it is shown and read again?
+//! Does a filter that can be parsed mean the same when it is printed and parsed again?
 
 use tcpwhy_wire::{Endpoint, Filter};
 

@@ -1,11 +1,12 @@
-//! Are only packets put together whose every byte came, in bounded memory, whatever pieces come in whatever order?
+//! Are only packets reassembled whose every byte has arrived, in bounded memory, for any fragments
+//! in any order?
 
 use arbitrary::{Arbitrary, Unstructured};
 use tcpwhy_wire::capture::{LinkType, RawPacket};
 use tcpwhy_wire::decode::{Checksum, Fragments, Put, checksum};
 use tcpwhy_wire::{Duration, Instant, Skip, decode};
 
-/// What Linux allows, and what one more packet may take.
+/// The limit of Linux, plus room for one more packet.
 const MEMORY_MAX: usize = (4 << 20) + (3 << 16);
 
 #[derive(Arbitrary, Debug)]
@@ -16,12 +17,12 @@ struct Piece {
     at: u16,
     len: u16,
     is_last: bool,
-    /// So many of its bytes are cut off.
+    /// This many of its bytes are cut off.
     cut: u8,
     after_ms: u16,
 }
 
-/// The byte at this place of a packet.
+/// The byte at this offset of a packet.
 fn byte(id: u8, at: usize) -> u8 {
     (at as u8).wrapping_mul(31) ^ (at >> 8) as u8 ^ id
 }

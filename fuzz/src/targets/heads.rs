@@ -1,7 +1,7 @@
-//! Are the same heads told of a conversation however it is cut, and none that is out of place?
+//! Are the same heads found in a conversation however it is cut, and none out of place?
 //!
-//! The first byte names the protocol, or none. Then pieces: a byte with the side, how much is missing or not captured, and
-//! the length, and so many bytes.
+//! The first byte names the protocol, or none. Then pieces: a byte with the side, whether bytes are
+//! missing or not captured, and the length, then that many bytes.
 
 use tcpwhy_heads::{Conversation, Head, Protocol};
 
@@ -22,7 +22,8 @@ pub(super) fn conversation(data: &[u8]) {
         read(&mut conversation, piece);
     }
     let Some(protocol) = protocol else { return };
-    // Whole pieces one behind the other, and byte by byte: as long as the protocol is the same, no head may differ.
+    // Whole pieces one after the other, and byte by byte: while the protocol is the same, no head
+    // may differ.
     let (mut whole, mut bytewise) = (begin(), begin());
     for piece in &pieces {
         let piece = Piece { captured: piece.bytes.len(), ..*piece };
@@ -32,7 +33,8 @@ pub(super) fn conversation(data: &[u8]) {
             let bytes = std::slice::from_ref(byte);
             each.extend(read(&mut bytewise, &Piece { from: piece.from, at, bytes, captured: 1 }));
         }
-        // A side whose next head is not known looks for it where a segment begins: cuts matter then.
+        // A side whose next head is unknown looks for it at the start of a segment: then the cuts
+        // matter.
         let lost = [0, 1].iter().any(|from| whole.is_lost(*from) || bytewise.is_lost(*from));
         if whole.protocol() != Some(*protocol) || bytewise.protocol() != whole.protocol() || lost {
             break;
@@ -49,7 +51,7 @@ fn pieces(mut rest: &[u8]) -> Vec<Piece<'_>> {
         let len = usize::from(control >> 3) * 8 + 1;
         let (bytes, more) = more.split_at(len.min(more.len()));
         let captured = if control & 2 == 0 { bytes.len() } else { bytes.len() / 2 };
-        // Some bytes are missing in front of it.
+        // Some bytes before it are missing.
         at[from] += u64::from(control & 6 == 6) * 10;
         pieces.push(Piece { from, at: at[from], bytes, captured });
         at[from] += bytes.len() as u64;

@@ -1,4 +1,5 @@
-//! What must hold whatever the bytes? One function for each fuzz target; each panics where something does not hold.
+//! What must hold for any bytes? One function for each fuzz target; each panics if a property does
+//! not hold.
 
 mod decoder;
 mod filter;
@@ -12,10 +13,10 @@ mod reader;
 mod spread;
 mod tracker;
 
-/// A name and what takes the bytes.
+/// A name and the function that takes the bytes.
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
-/// Threads that would do the work.
+/// Numbers of threads to share the work.
 const SHARDS: [usize; 2] = [2, 8];
 
 /// Every target.

@@ -1,4 +1,5 @@
-//! Does a reader make progress on any bytes, give only what is there, and the same however the bytes arrive?
+//! Does a reader make progress on any bytes, return only what is there, and the same however the
+//! bytes arrive?
 
 use tcpwhy_wire::Instant;
 use tcpwhy_wire::capture::{Event, MAX_BLOCK_LEN, Reader};
@@ -30,7 +31,8 @@ fn both_ways(capture: &[u8], choice: u8) {
     assert_eq!(whole, piecewise, "the pieces in which the bytes arrive make a difference");
 }
 
-/// What tells events apart: kind, time, length on the wire, and the packet's bytes or the words of the damage.
+/// What distinguishes events: kind, time, length on the wire, and the packet's bytes or the words
+/// for the damage.
 #[derive(Debug, PartialEq)]
 struct Seen(u64, i64, u32, Vec<u8>);
 
@@ -65,7 +67,7 @@ fn whole(capture: &[u8]) -> Vec<Seen> {
     }
 }
 
-/// Where a search says that records go on, something is there to read.
+/// Where a search says that records continue, something can be read.
 fn search(reader: &Reader, bytes: &[u8], first: Instant) {
     for skip in [0, 1, 5] {
         let Some(bytes) = bytes.get(skip..) else { return };

@@ -1,5 +1,5 @@
-//! Do the bills of a few connections add up, whatever their ends do? Operations, not bytes: most make sense, so that
-//! they get past the first packet.
+//! Do the bills of a few connections add up, whatever their ends do? Operations, not bytes: most
+//! make sense, so that they get past the first packet.
 
 use arbitrary::{Arbitrary, Unstructured};
 use tcpwhy_core::Options;
@@ -24,7 +24,7 @@ struct Operation {
     unseen: bool,
     stamps: Option<(u16, u16)>,
     sack: Sack,
-    /// Of any size, where it is a SYN.
+    /// Of any size, on a SYN.
     mss: Option<u16>,
 }
 
@@ -107,7 +107,7 @@ impl Time {
 impl Operation {
     fn packets(&self, connection: usize, ends: &mut [End; 2], at: Instant, segments: &mut Vec<Segment>) {
         let own = usize::from(!self.from_client);
-        // Two between the same hosts, one of another client, one of a host with itself.
+        // Two between the same hosts, one from another client, one from a host to itself.
         let client = [1, 1, 3, 2][connection % 4];
         let hosts =
             [Endpoint::v4([10, 0, 0, client], 40_000 + connection as u16), Endpoint::v4([10, 0, 0, 2], 80)];
@@ -138,7 +138,7 @@ impl Operation {
             options,
             ip_id: Some(ends[own].ip_id),
             ttl: 64,
-            // Now and then: nobody takes it.
+            // Now and then one that is not accepted.
             damaged: self.window % 13 == 7,
         };
         let mut count = 1;

@@ -1,7 +1,8 @@
-//! How true is the link to its path? Prints the tables of docs/link.md: `cargo bench -p tcpwhy-lab --bench link`.
+//! How closely does the link follow its path? Prints the tables of docs/link.md: `cargo bench -p
+//! tcpwhy-lab --bench link`.
 //!
-//! Programs on both hosts stamp their own datagrams and read their interfaces' counters. The link's own records are
-//! printed beside that, and trusted for nothing.
+//! Programs on both hosts stamp their own datagrams and read their interfaces' counters. The link's
+//! own records are only printed for comparison.
 
 mod plan;
 mod round_trip;
@@ -58,11 +59,12 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Sends datagrams of so many full packets (fragments, beyond one) at a rate until told to stop; answers how many.
+/// Sends datagrams of this many full packets (fragments, if more than one) at a rate until told to
+/// stop; returns how many.
 fn flood(mbit: u32, packets: u32, stop: &AtomicBool) -> io::Result<u64> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     socket.connect((Pair::SERVER_V4, LOAD_PORT))?;
-    // Every fragment repeats the 20 bytes of the IP header; UDP's header has 8.
+    // Every fragment repeats the 20 bytes of the IP header; UDP's header has 8 bytes.
     let datagram = vec![0; (packets * (PACKET_LEN - 20) - 8) as usize];
     let start = now();
     let mut sent: u64 = 0;
@@ -77,16 +79,19 @@ fn flood(mbit: u32, packets: u32, stop: &AtomicBool) -> io::Result<u64> {
     Ok(sent)
 }
 
-/// Offers more than a link takes and measures what comes through, by the counter of the interface at the far end.
+/// Offers more than a link carries and measures what arrives, by the interface counter at the far
+/// end.
 fn rate(plan: &Plan, mbit: u32) -> Result<(), Failure> {
     let link = format!("rate {mbit}mbit queue 200ms");
     let path = PathSpec { forward: vec![link.parse()?], ..PathSpec::default() };
     let pair = plan.pair(path, true)?;
     let stop = Arc::new(AtomicBool::new(false));
     let sending = Arc::clone(&stop);
-    // One call of a program brings more packets at higher rates, so that the sender is not what is measured.
+    // At higher rates one call of a program sends more packets, so that the sender is not what is
+    // measured.
     let packets = (mbit / 25).clamp(1, 40);
-    // Nobody reads it: a full buffer costs the machine the least. Without it the sender would be refused.
+    // It is never read: a full buffer costs the machine the least. Without the socket the sender
+    // would be refused.
     let _unread = pair
         .server()
         .enter(|| UdpSocket::bind(("0.0.0.0", LOAD_PORT)))?
@@ -112,7 +117,7 @@ fn rate(plan: &Plan, mbit: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Waits until the interface has received more; answers how many bytes in all, and when.
+/// Waits until the interface has received more; returns the total in bytes, and the time.
 fn next_arrival(interface: &str) -> io::Result<(u64, Instant)> {
     let (mut before, start) = (None, now());
     loop {
@@ -163,7 +168,7 @@ fn throughput(plan: &Plan, tso: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Clock ticks of all processors since the machine started, and of this process.
+/// Clock ticks of all processors since boot, and of this process.
 struct ProcessorTimes {
     all: f64,
     busy: f64,
@@ -181,7 +186,8 @@ fn processor_times() -> Result<ProcessorTimes, Failure> {
     let [user, nice, system, idle, iowait, irq, softirq, stolen, ..] = machine[..] else {
         return Err("/proc/stat has fewer columns than expected".into());
     };
-    // utime and stime are fields 14 and 15 of proc/self/stat; the second, in brackets, may hold blanks.
+    // utime and stime are fields 14 and 15 of proc/self/stat; the second, in brackets, may contain
+    // blanks.
     let own = std::fs::read_to_string("/proc/self/stat")?;
     let own = numbers(own.rsplit(')').next().unwrap_or_default(), 11);
     let busy = user + nice + system + irq + softirq;

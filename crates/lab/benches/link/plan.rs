@@ -1,4 +1,4 @@
-//! What is to be measured, and with which effort of the link?
+//! What is measured, and with which effort of the link?
 
 use tcpwhy_lab::path::parse_duration;
 use tcpwhy_lab::{HostSpec, LinkOptions, Pair, PairOptions, PathSpec};

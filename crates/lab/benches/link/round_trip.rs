@@ -1,4 +1,4 @@
-//! By how much does a round trip miss the path's? Datagrams that carry four times, as NTP's do.
+//! By how much does a round trip differ from the path's? Datagrams with four times, as in NTP.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -70,8 +70,8 @@ fn print_row(plan: &Plan, rtt: &str, load_mbit: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The four times of a ping, as NTP names them (RFC 5905, 8): sent, received, answered, answer received; and when the
-/// program read the answer.
+/// The four times of a ping, as NTP names them (RFC 5905, 8): sent, received, answered, answer
+/// received; and when the program read the answer.
 struct Sample {
     t1: Instant,
     t2: Instant,
@@ -81,7 +81,7 @@ struct Sample {
 }
 
 impl Sample {
-    /// The round trip without the time that the far program took.
+    /// The round trip without the far program's time.
     fn path(&self) -> Duration {
         (self.t4 - self.t1) - (self.t3 - self.t2)
     }
@@ -92,7 +92,7 @@ impl Sample {
     }
 }
 
-/// Sends pings, spaced so that they fall on no rhythm of the load, and collects the answers.
+/// Sends pings, spaced so that they match no rhythm of the load, and collects the answers.
 fn ping(count: u32) -> io::Result<Vec<Sample>> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     socket.connect((Pair::SERVER_V4, PING_PORT))?;
@@ -133,7 +133,8 @@ fn respond(stop: &AtomicBool) -> io::Result<()> {
     let mut peer: Option<SocketAddr> = None;
     while !stop.load(Ordering::Relaxed) {
         if peer.is_none() {
-            // The address of the first ping; connecting to it lets the others go without look-up.
+            // The address of the first ping; on a connected socket the answers need no route
+            // look-up.
             let Ok((_, from)) = socket.peek_from(&mut buffer) else { continue };
             socket.connect(from)?;
             peer = Some(from);
@@ -147,7 +148,8 @@ fn respond(stop: &AtomicBool) -> io::Result<()> {
     Ok(())
 }
 
-/// A program that loses the processor to the load between reading the clock and sending would measure that, not the link.
+/// If the load took the processor between reading the clock and sending, that would be measured,
+/// not the link.
 fn run_before_the_load() {
     // Refused without CAP_SYS_NICE: the figures are then worse, not wrong.
     let _ = rustix::process::setpriority_process(None, -15);
@@ -195,7 +197,7 @@ fn sink(stop: &AtomicBool) -> io::Result<u64> {
     }
 }
 
-/// A measurement counts only where no kernel dropped anything of its own accord.
+/// A measurement counts only if no kernel dropped anything on its own.
 fn check(pair: &Pair, refused: u64) -> Result<(), Failure> {
     let overflows = |host: &Host| -> io::Result<u64> {
         // Two lines begin with `Udp:`, names and numbers; RcvbufErrors is the fifth.
@@ -219,7 +221,7 @@ fn sorted(values: impl Iterator<Item = Duration>) -> Vec<Duration> {
     values
 }
 
-/// The value below which this share of the sorted ones lies.
+/// The value below which this share of the sorted values is.
 fn share(sorted: &[Duration], share: f64) -> Duration {
     let at = ((sorted.len() as f64 * share) as usize).min(sorted.len().saturating_sub(1));
     sorted.get(at).copied().unwrap_or_default()

@@ -1,4 +1,5 @@
-//! When did this datagram reach the socket? By the kernel's clock, so that the reader's own wake-up does not count.
+//! When did this datagram reach the socket? By the kernel's clock, so that the reader's wake-up
+//! does not count.
 #![expect(unsafe_code, reason = "receive time stamps come as control messages, which no safe wrapper reads")]
 
 use std::io;
@@ -8,7 +9,7 @@ use std::os::fd::AsRawFd;
 
 use tcpwhy_wire::Instant;
 
-/// Asks the kernel to stamp what arrives.
+/// Asks the kernel for receive time stamps.
 pub(crate) fn enable(socket: &UdpSocket) -> io::Result<()> {
     let on: libc::c_int = 1;
     // SAFETY: the option takes an int, which `on` is.
@@ -24,7 +25,7 @@ pub(crate) fn enable(socket: &UdpSocket) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Reads a datagram into `buffer`; answers its length and when it arrived.
+/// Reads a datagram into `buffer`; returns its length and its time of arrival.
 pub(crate) fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<(usize, Instant)> {
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     let mut control = [0_u64; 8];
