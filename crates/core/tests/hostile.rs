@@ -1,7 +1,7 @@
-//! How much memory can a capture make one connection take? As much as its documented bounds, whatever is sent.
+//! How much memory can a capture make one connection take? Its documented bounds, whatever is sent.
 //!
-//! Each shape is fed three times as long as it takes to fill every bound, and must not hold more at its end than after
-//! its first third.
+//! Each shape is fed three times as long as it takes to fill every bound, and must hold no more at the end
+//! than after its first third.
 
 use std::alloc::System;
 use std::sync::Mutex;
@@ -20,7 +20,8 @@ const CLIENT: Endpoint = Endpoint::v4([10, 0, 0, 1], 40_000);
 const SERVER: Endpoint = Endpoint::v4([10, 0, 0, 2], 80);
 /// Two directions of 2048 segments and 2048 acknowledgements of less than 100 bytes, and what does not count.
 const CONNECTION_MAX: usize = 1 << 20;
-/// The segments of an epoch, which are worked on when it ends, and what is kept until their connections have numbers.
+/// The segments of an epoch, which are processed at its end, and state kept until their connections have
+/// numbers.
 const EPOCH_MAX: usize = (1 << 16) * (size_of::<Segment>() + 32);
 const PACKETS: u64 = 400_000;
 
@@ -42,7 +43,7 @@ fn packet(n: u64, from: Endpoint, seq: u32, len: u32) -> Segment {
     }
 }
 
-/// Feeds a shape and returns what is reported.
+/// Feeds a shape and returns the report.
 fn endure(name: &str, shape: impl Fn(u64) -> Segment) -> Report {
     let _alone = ONE_AT_A_TIME.lock();
     let before = ALLOCATOR.allocated();
@@ -119,7 +120,7 @@ fn the_same_bytes_again_and_again() {
     endure("keep-alives", |n| packet(n, CLIENT, 1, u32::from(n == 1)));
 }
 
-/// What is looked up for a segment that is sent again does not take longer for all that are under way with it.
+/// Looking up a retransmitted segment takes no longer however many segments are in flight.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "it is about time")]
 fn a_retransmission_costs_the_same_in_any_flight() {
@@ -130,7 +131,7 @@ fn a_retransmission_costs_the_same_in_any_flight() {
             let mut analysis = Analysis::new(Options::default());
             for n in 1..=60_000 {
                 let which = if n <= flight { n } else { 1 + scatter(n) % flight };
-                // So far apart that it is no packet that passes twice.
+                // So far apart that none is taken for a packet captured twice.
                 let at = Instant::from_nanos(n as i64 * 5_000_000);
                 analysis.on_segment(&Segment { at, ..packet(n, CLIENT, which as u32 * 1_448, 1_448) });
             }
@@ -158,11 +159,11 @@ fn mark(seq: u32, role: Role, id: Option<u64>) -> Mark {
     }
 }
 
-/// What is looked up for a question does not take longer for a thousand that wait for their answers.
+/// Looking up a request takes no longer with a thousand requests waiting for their replies.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "it is about time")]
 fn a_question_costs_the_same_in_any_pipeline() {
-    // So many questions, then an answer to one of them.
+    // This many requests, then a reply to one of them.
     let took = |questions: u64, acks: bool| {
         let _alone = ONE_AT_A_TIME.lock();
         let run = || {
@@ -190,11 +191,12 @@ fn a_question_costs_the_same_in_any_pipeline() {
     assert!(unread < short * 6, "{short:?} with one that waits, {unread:?} with answers that nobody has");
 }
 
-/// Nor for a thousand with numbers, whichever numbers come and whichever are answered.
+/// Nor with a thousand numbered ones, whichever numbers come and whichever are answered.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "it is about time")]
 fn a_number_costs_the_same_among_many() {
-    // So many questions, whose numbers fall, then as many answers, the latest first; or answers that nobody waits for.
+    // This many requests with falling numbers, then as many replies, the latest first; or replies to no
+    // request.
     let took = |questions: u64, are_known: bool| {
         let _alone = ONE_AT_A_TIME.lock();
         let run = || {
@@ -246,7 +248,7 @@ fn windows_that_lie() {
     });
 }
 
-/// Four blocks of SACK that say together more than 32 bits hold, behind an acknowledgement of what is under way.
+/// Four SACK blocks whose total exceeds 32 bits, after an acknowledgement of data in flight.
 #[test]
 fn sack_blocks_whose_sum_is_more_than_a_number_holds() {
     endure("sums of SACK", |n| {
@@ -261,7 +263,8 @@ fn sack_blocks_whose_sum_is_more_than_a_number_holds() {
     });
 }
 
-/// Handshakes whose MSS has no room for the options of a segment, nor for a byte, and segments that are longer than any window.
+/// Handshakes whose MSS has no room for a segment's options, or for a byte, and segments longer than any
+/// window.
 #[test]
 fn segments_that_are_larger_than_their_mss_and_any_window() {
     for mss in [0, 1, 11, 12, 13, 40] {
@@ -284,7 +287,7 @@ fn segments_that_are_larger_than_their_mss_and_any_window() {
     }
 }
 
-/// Segments that begin half of all sequence numbers behind the window that they are allowed.
+/// Segments that begin half the sequence space after the window they are allowed.
 #[test]
 fn segments_as_far_behind_a_window_as_there_is() {
     endure("behind a window", |n| {
@@ -321,7 +324,7 @@ fn times_at_the_edges() {
     });
 }
 
-/// Nothing is kept of exchanges that are not listed, of messages without an answer, or of stragglers.
+/// Nothing is kept of unlisted exchanges, of messages without a reply, or of stragglers.
 #[test]
 fn exchanges_without_end() {
     let report = endure("exchanges", |n| {
@@ -353,7 +356,7 @@ fn stragglers_behind_an_end_while_the_clock_stands() {
     });
 }
 
-/// What is remembered of finished connections while the clock stands: no more than the memory that is allowed has room for.
+/// State of finished connections while the clock stands still: no more than the memory limit has room for.
 #[test]
 fn finished_connections_while_the_clock_stands() {
     let _alone = ONE_AT_A_TIME.lock();
@@ -372,7 +375,8 @@ fn finished_connections_while_the_clock_stands() {
     assert!(report.notes.iter().any(|note| note.kind == "finished-over-limit"), "{:?}", report.notes);
 }
 
-/// The packets and exchanges of a connection that is listed: the first ones, as far as there is room, and the rest is counted.
+/// The packets and exchanges of a listed connection: the first ones, as far as there is room; the rest is
+/// counted.
 #[test]
 fn a_ladder_without_end() {
     const MEMORY: usize = 64_000_000;
@@ -394,7 +398,7 @@ fn a_ladder_without_end() {
     assert_eq!(listed.exchanges.len() as u64 + report.omitted.exchanges, report.exchanges);
 }
 
-/// A port used again and again: each connection ends the one before it.
+/// A port reused again and again: each connection ends the one before it.
 #[test]
 fn one_port_used_again_and_again() {
     let report = endure("incarnations", |n| Segment {
@@ -404,7 +408,8 @@ fn one_port_used_again_and_again() {
     assert_eq!(report.segments, PACKETS);
 }
 
-/// What is under way counts: so many connections are no room for flights of two thousand segments on each.
+/// Segments in flight count: this many connections leave no room for flights of two thousand segments on
+/// each.
 #[test]
 fn a_flood_of_flights() {
     const LIMIT: usize = 1_000;
@@ -424,7 +429,7 @@ fn a_flood_of_flights() {
     assert!(report.notes.iter().any(|note| note.kind == "connections-over-limit"), "{:?}", report.notes);
 }
 
-/// A SYN from an address of its own, again and again: the table keeps to its limit, and says what it gave up.
+/// SYNs, each from a new address: the table keeps to its limit, and reports what it discarded.
 #[test]
 fn a_flood_of_connections() {
     const LIMIT: usize = 1_000;
@@ -437,14 +442,15 @@ fn a_flood_of_connections() {
         analysis.on_segment(&Segment { src, flags: Flags(Flags::SYN), ..packet(n, CLIENT, 1, 0) });
         most = most.max(ALLOCATOR.allocated().saturating_sub(before));
     }
-    // An untouched connection is a few kilobytes; pairs of hosts are remembered besides.
+    // An untouched connection is a few kilobytes; pairs of hosts are kept besides.
     assert!(most < 2 * LIMIT * 4_096 + (32 << 20), "{most} bytes held");
     let report = analysis.finish();
     assert_eq!(report.segments, PACKETS);
     assert!(!report.notes.is_empty(), "what was given up is said");
 }
 
-/// A thousand connections whose answers take three hours each, again and again: after 860 rounds that is more than a sum holds.
+/// A thousand connections whose replies take three hours each, repeatedly: after 860 rounds the total
+/// overflows.
 #[test]
 fn sums_that_end_say_so() {
     const CROWD: u64 = 1_000;
@@ -470,11 +476,11 @@ fn sums_that_end_say_so() {
     }
 }
 
-/// Nor is an acknowledgement that ends one of a thousand questions.
+/// Nor does an acknowledgement that ends one of a thousand requests.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "it is about time")]
 fn an_acknowledgement_costs_the_same_among_many_questions() {
-    // So many questions that wait; and then again and again another one, its answer, and what acknowledges that.
+    // This many waiting requests; then repeatedly another one, its reply, and the reply's acknowledgement.
     let took = |questions: u64, rounds: u64| {
         let begin = std::time::Instant::now();
         let mut analysis = Analysis::new(Options::default());

@@ -1,25 +1,28 @@
-//! Has the analysis become slower? Instructions per packet over generated captures, and how often the next one was not in
-//! an instruction cache of 32 KB, counted by callgrind, against the committed figures: they do not depend on what else the
-//! machine does.
+//! Has the analysis become slower? Instructions per packet over generated captures, and misses in
+//! an instruction cache of 32 KB, counted by callgrind, against the committed figures: they do not
+//! depend on the machine's load.
 //!
-//! More than 3 % above a figure fails, and more than 10 % of the misses, or 6: where the linker puts functions moves these. Where the
-//! price is worth it, or where speed was gained, take over the new ones
-//! with `BLESS=1 cargo test -p tcpwhy-core --test instructions` and say in the commit what they buy.
+//! More than 3 % above a figure fails, and more than 10 % of the misses, or 6: those vary with
+//! where the linker puts functions. If the price is worth it, or speed was gained, accept the new
+//! ones with `BLESS=1 cargo test -p tcpwhy-core --test instructions` and say in the commit what
+//! they buy.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Few enough for a second or two, enough that connections are past their handshakes and some are over.
+/// Few enough for a second or two; enough that connections are past their handshakes and some are
+/// over.
 const PACKETS: u32 = 60_000;
 const SHAPES: [&str; 4] = ["rpc", "bulk", "bulk-full", "churn"];
 /// In percent, with the compiler of the figures and with another one.
 const ALLOWED: [f64; 2] = [3.0, 15.0];
 const MISSES_ALLOWED: [f64; 2] = [10.0, 30.0];
-/// So few more may be where functions lie: of the same 1,542 instructions of bulk 7.9 to 12.3 were seen, by what changed elsewhere.
+/// This many more may come from the layout of functions: for the same 1,542 instructions of bulk,
+/// unrelated changes gave 7.9 to 12.3.
 const MISSES_SLACK: f64 = 6.0;
-/// The first-level caches that are reckoned with: bytes, ways, bytes of a line.
+/// The first-level caches assumed: bytes, ways, bytes per line.
 const CACHES: [&str; 2] = ["--I1=32768,8,64", "--D1=49152,12,64"];
 
 #[test]
@@ -66,7 +69,7 @@ fn the_analysis_takes_no_more_instructions_than_it_did() {
     );
 }
 
-/// Builds the benchmark as it is released, and says where it is.
+/// Builds the benchmark in release mode, and returns its path.
 fn build() -> PathBuf {
     let output = Command::new(env!("CARGO"))
         .args(["build", "--locked", "--release", "-p", "tcpwhy-core", "--bench", "analysis"])
@@ -80,7 +83,7 @@ fn build() -> PathBuf {
     PathBuf::from(path)
 }
 
-/// Instructions and misses of them per packet, decoding included and generating not.
+/// Instructions and instruction misses per packet, including decoding but not generating.
 fn count(bench: &Path, shape: &str) -> [f64; 2] {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--cache-sim=yes", "--callgrind-out-file=/dev/null"])

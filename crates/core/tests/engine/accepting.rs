@@ -1,4 +1,5 @@
-//! A server whose accept queue is full, against a path that loses what opens a connection.
+//! A server whose accept queue is full, against a path that loses the packets that open a
+//! connection.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
@@ -7,8 +8,8 @@ use tcpwhy_core::{Form, Report};
 
 use crate::packet_log::{End, log, ms, settled};
 
-/// The first data, copies of it at so many ms, all but the last of them `dropped` (`refused` by the host, `lost` by the path), and
-/// the answer.
+/// The first data, then retransmissions at these ms, all but the last of them `dropped` (`refused`
+/// by the host, `lost` by the path), and the reply.
 fn asked(bytes: u32, dropped: &str, copies: &[u32]) -> String {
     let copy = |(n, at): (usize, &u32)| {
         let drop = if n + 1 < copies.len() { dropped } else { "" };
@@ -18,7 +19,8 @@ fn asked(bytes: u32, dropped: &str, copies: &[u32]) -> String {
     format!("handshake\n +0 C {bytes} {dropped} #ask\n {copies} +0 S ack\n +1 S 300\n +0 C ack\n")
 }
 
-/// Near the server all copies were seen to arrive; at the client four in a row say so.
+/// Near the server all retransmissions were seen to arrive; at the client, four in a row indicate
+/// it.
 #[test]
 fn a_full_accept_queue_is_the_server_s() {
     let at_client = |copies: &[u32]| if copies.len() > 2 { Server } else { Path };
@@ -35,8 +37,9 @@ fn a_full_accept_queue_is_the_server_s() {
     }
 }
 
-/// The answer to a request leaves before the request's second copy has arrived: the server thought for 200 ms, and nothing was lost. The
-/// first request of a connection is no other than later ones.
+/// The reply to a request leaves before the request's retransmission has arrived: the server
+/// thought for 200 ms, and nothing was lost. The first request of a connection is treated like
+/// later ones.
 #[test]
 fn an_answer_that_comes_too_soon_for_a_copy_is_no_repair() {
     for (warm, timestamps) in [(0, true), (0, false), (6, true), (6, false)] {
@@ -55,7 +58,7 @@ fn an_answer_that_comes_too_soon_for_a_copy_is_no_repair() {
     }
 }
 
-/// What the path lost is not seen to arrive.
+/// Data lost by the path is not seen to arrive.
 #[test]
 fn a_first_request_that_was_lost_is_the_path_s() {
     for end in End::BOTH {
@@ -66,8 +69,8 @@ fn a_first_request_that_was_lost_is_the_path_s() {
     }
 }
 
-/// A handshake of more than a second may have lost a SYN and says nothing of the way; nobody stands beside a server that is not known
-/// to be near (frames 1 to 7 of a phone's RTSP).
+/// A handshake of more than a second may have lost a SYN and does not show the RTT; a capture is
+/// not taken to be near a server whose distance is unknown (frames 1 to 7 of a phone's RTSP).
 #[test]
 fn a_server_whose_distance_is_not_known_is_not_beside_the_capture() {
     let text =
@@ -77,14 +80,15 @@ fn a_server_whose_distance_is_not_known_is_not_beside_the_capture() {
     assert!(bill.exchange.bill.iter().all(|line| line.cause != Cause::Rto || line.side == Path), "{seen}");
 }
 
-/// Large packets alone are lost where the path takes no such size: that is not the server's.
+/// Losses of large packets only, on a path that does not carry that size, are not the server's.
 #[test]
 fn full_segments_that_never_arrive_are_the_path_s() {
     let seen = log(asked(1448, "lost", &[220, 660, 1540])).rtt(ms(20)).seen_at(End::Client);
     assert_eq!(seen.exchange(1).of(Cause::Rto).side, Path, "{seen}");
 }
 
-/// Beside the server each SYN arrived, and the last one alone was answered. Beside the client the path may have lost the others.
+/// Near the server each SYN arrived, and only the last was answered. Near the client the path may
+/// have lost the others.
 #[test]
 fn syns_that_arrived_and_had_no_answer_are_the_server_s() {
     let opened = |dropped: &str| {
@@ -103,7 +107,8 @@ fn syns_that_arrived_and_had_no_answer_are_the_server_s() {
     assert_eq!(setup(&refused.seen_at(End::Client).report), (Path, Likely));
 }
 
-/// A SYN that the capture does not have: the handshake took its timer, 3 s, and the path's round trip, which the server's reaction shows.
+/// A SYN missing from the capture: the handshake took its timer, 3 s, plus the RTT, which the
+/// server's reaction shows.
 #[test]
 fn a_handshake_of_a_timer_and_a_round_trip_lost_a_syn() {
     let text = "@0 C syn\n +3000 S syn\n +0 C ack\n +1 C 757\n +3010 S ack\n +0 S 1288\n +50 C ack\n +0 S 1288\n +2 C ack\n +0 S 100\n +0 C ack\n
@@ -113,9 +118,10 @@ fn a_handshake_of_a_timer_and_a_round_trip_lost_a_syn() {
         .is_within(ms(5), &[(Cause::SynRetransmit, Path, ms(3000)), (Cause::Handshake, Client, ms(360))]);
 }
 
-/// Four times the first question goes out, and is acknowledged 4.4 s behind the last of them, though the server is 466 ms away (frames 39 to 54 of a
-/// browser's): what a queue of the server's has room for is acknowledged when it arrives. The way stood still, and the server took no more than passed
-/// between the acknowledgement and the answer.
+/// The first request is sent four times, and acknowledged 4.4 s after the last, though the server
+/// is 466 ms away (frames 39 to 54 of a browser's capture): a request that the server's queue has
+/// room for is acknowledged on arrival. The path stalled, and the server took no more than the time
+/// between the acknowledgement and the reply.
 #[test]
 fn a_copy_that_is_acknowledged_late_found_no_full_queue() {
     for (late, whose, own) in [(3926, Path, 146), (0, Server, 146)] {

@@ -1,4 +1,4 @@
-//! Who acknowledges, and when: is that the server, and since when does it have its question?
+//! Who acknowledges, and when: is it the server, and since when does it have its request?
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::report::Confidence::{self, Possible};
@@ -17,8 +17,10 @@ fn sure_of(exchange: &Exchange, cause: Cause) -> Confidence {
     lines.map(|line| line.confidence).max().unwrap_or(Possible)
 }
 
-/// A box acknowledges within 16 ms of a server 97 ms away, and repeats the SYN-ACK's stamp in that (frames 242 to 299 of a browser's, behind a network that
-/// looks into what passes): a clock of milliseconds would have gone on. One that has, or that came no nearer, is the server's own.
+/// A box acknowledges within 16 ms for a server 97 ms away, with the SYN-ACK's time stamp (frames
+/// 242 to 299 of a browser's capture, in a network that inspects its traffic): a millisecond clock
+/// would have advanced. An acknowledgement with an advanced stamp, or from as far away, is the
+/// server's own.
 #[test]
 fn an_acknowledgement_with_the_stamp_of_before_its_question_shows_no_distance() {
     let text = "@0 C syn\n @89 S syn\n +0 C ack\n +0.2 C 517 #q\n q+0 S ack\n q+147 S 1400\n +0.3 C ack\n +2 C 126\n +163 S 200\n +0 C ack";
@@ -36,8 +38,9 @@ fn an_acknowledgement_with_the_stamp_of_before_its_question_shows_no_distance() 
     }
 }
 
-/// Behind a virtual machine's NAT the second SYN is answered after 149 ms, a question is acknowledged after 36 and answered after 221, and the FIN is
-/// acknowledged after 0.2 (frames 2046 to 2056 of a scan): who acknowledges that is the NAT, and how long the way is only the SYN-ACK shows.
+/// Through a virtual machine's NAT the second SYN is answered after 149 ms, a request is acknowledged after 36
+/// and answered after 221, and the FIN is acknowledged after 0.2 (frames 2046 to 2056 of a scan): the NAT
+/// acknowledges the FIN, and only the SYN-ACK shows the RTT.
 #[test]
 fn who_acknowledges_a_fin_in_between_shows_no_way_that_the_last_syn_took() {
     let text = "@0 C syn lost\n @1073 C syn #second\n second+149 S syn\n +0 C ack\n +0.3 C 88 #q\n q+35.8 S ack\n q+221 S 185\n +0 C ack\n
@@ -54,9 +57,10 @@ fn who_acknowledges_a_fin_in_between_shows_no_way_that_the_last_syn_took() {
     assert_eq!(sure_of(bill.exchange, Cause::ServerThink), Possible, "{seen}");
 }
 
-/// Questions are acknowledged by themselves 19, 23 and 4.7 ms later than the quickest one, 222, 0 and 18 ms before their answers (frames 403 to 412 of a mail
-/// reader's, 89 to 119 and 311 to 318 of browsers'): no timer of a host's is so short, and what passed before the acknowledgement no server took. An
-/// acknowledgement that its host held back for 40 ms leaves that to the server.
+/// Requests get bare acknowledgements 19, 23 and 4.7 ms later than the quickest, 222, 0 and 18 ms
+/// before their replies (frames 403 to 412 of a mail reader's capture, 89 to 119 and 311 to 318 of
+/// browsers'): no host's delayed-ACK timer is so short, and the time before the acknowledgement was
+/// not the server's. Where the host delayed its ACK by 40 ms, that time remains the server's.
 #[test]
 fn an_acknowledgement_sooner_than_any_timer_says_since_when_the_server_has_its_question() {
     for (late, thinks) in [(19.0, 222.0), (23.0, 0.0), (4.7, 18.2)] {
@@ -76,7 +80,7 @@ fn an_acknowledgement_sooner_than_any_timer_says_since_when_the_server_has_its_q
         .without_timestamps()
         .seen_at(End::Client);
     assert!(of(seen.exchange(3).exchange, Cause::ServerThink) >= ms(149), "{seen}");
-    // A program that reads late lets the acknowledgement of a second write go.
+    // A program that reads late triggers the acknowledgement of a second write.
     let seen = log(settled(2) + "+5 C 100\n +1 C 100 #q\n q+20 S ack\n +110 S 200\n +0 C ack")
         .rtt(ms(156))
         .without_timestamps()

@@ -1,4 +1,5 @@
-//! Several questions at once, words that cross, and tails that several things may have held, where nothing is read.
+//! Several requests at once, messages that cross, and tails that several mechanisms may have held,
+//! where the protocol is not read.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
@@ -7,8 +8,9 @@ use tcpwhy_core::report::{Confidence, Kind, Pairing};
 use crate::packet_log::{End, log, ms, settled};
 use crate::seen::Seen;
 
-/// A client asks every 12 ms, 20 ms away from a server that takes 5 (frames 8 to 11 of a socket for both ways): the first answer acknowledges one
-/// question of three, so that the others hardly belong to it.
+/// A client asks every 12 ms, 20 ms away from a server that takes 5 (frames 8 to 11 of a
+/// WebSocket): the first reply acknowledges one request of three, so the others hardly belong to
+/// it.
 #[test]
 fn what_an_answer_does_not_acknowledge_may_be_another_question() {
     let text = settled(4) + "+20 C 9 #first\n first+12 C 10\n first+24 C 9\n first+5 S 3";
@@ -18,8 +20,9 @@ fn what_an_answer_does_not_acknowledge_may_be_another_question() {
     assert!(asked.exchange.bill.iter().all(|line| line.confidence == Confidence::Possible), "{seen}");
 }
 
-/// Three pieces within 0.6 ms, of which the server's first short word acknowledges one, and the answer that comes 160 ms later all (frames 20 to 28 of HTTP/2
-/// within TLS): whichever of them it answers, that took as long. Of pieces 60 ms apart nobody knows.
+/// Three pieces within 0.6 ms: the server's first short message acknowledges one of them, and a
+/// reply 160 ms later all (frames 20 to 28 of HTTP/2 within TLS). Whichever it answers, that took
+/// as long. For pieces 60 ms apart this is unknown.
 #[test]
 fn whichever_of_several_parts_is_answered_at_once_it_took_as_long() {
     for (apart, sure) in [(0.3, Confidence::Likely), (30.0, Confidence::Possible)] {
@@ -35,8 +38,9 @@ fn whichever_of_several_parts_is_answered_at_once_it_took_as_long() {
     }
 }
 
-/// A client ends a session's set-up and asks at length beside it (False Start, RFC 7918; frames 162 to 167 of a browser): the server's last words acknowledge
-/// the first piece alone, and all of that is one exchange.
+/// A client ends a session's setup and sends a long request along with it (False Start, RFC 7918;
+/// frames 162 to 167 of a browser): the server's last setup message acknowledges only the first
+/// piece, and all pieces are one exchange.
 #[test]
 fn a_long_question_goes_on_behind_what_is_acknowledged() {
     let text = settled(4)
@@ -45,8 +49,9 @@ fn a_long_question_goes_on_behind_what_is_acknowledged() {
     assert_eq!(seen.exchange(5).exchange.by, Some(Pairing::OnlyOpen), "{seen}");
 }
 
-/// Both ends say who they are as soon as they are connected (frames 4 to 9 of ZeroMQ, RFC 23/ZMTP): nobody waits for what crosses its own word. The client's next
-/// byte answers the server's word, and left when its own was acknowledged as well.
+/// Both ends send a greeting as soon as they are connected (frames 4 to 9 of ZeroMQ, RFC 23/ZMTP):
+/// neither waits for a greeting that crosses its own. The client's next byte answers the server's
+/// greeting, and left when its own was acknowledged as well.
 #[test]
 fn a_greeting_that_the_client_does_not_wait_for() {
     let text = "handshake\n @30.2 S 10\n @20.4 C 10 #hello\n hello+0 S ack #heard\n hello+0.05 S 1
@@ -58,7 +63,7 @@ fn a_greeting_that_the_client_does_not_wait_for() {
     assert!(held.len() == 1 && held[0].confidence == Confidence::Possible, "{seen}");
 }
 
-/// A client that speaks first is answered by what the server says then.
+/// If the client speaks first, the server's next message is the reply.
 #[test]
 fn a_greeting_that_the_client_waits_for() {
     let text = "handshake\n +120 S 40\n +5 C 20\n +0 S 30\n +0 C ack";
@@ -68,12 +73,13 @@ fn a_greeting_that_the_client_waits_for() {
     });
 }
 
-/// A writer whose send buffer has held flight after flight ends with a tail that leaves as a small segment is acknowledged (frames 20 to 287 of a broker's
-/// answer, which took 1.1 s less without its SO_SNDBUF): Nagle may have held it, or it had not been written yet.
+/// A sender whose send buffer limited flight after flight ends with a tail that leaves when a small
+/// segment is acknowledged (frames 20 to 287 of a broker's answer, which took 1.1 s less without
+/// its SO_SNDBUF): Nagle may have held it, or it had not been written yet.
 #[test]
 fn a_tail_behind_a_full_send_buffer_is_possibly_nagle_s() {
     let rtt = ms(26);
-    // Nothing is read, or two questions at once say so that each has an account of its own.
+    // The protocol is not read, or two requests at once show that each has an account of its own.
     let unread = "handshake\n +5 C 100";
     let read = "handshake\n +5 C 100 asks=1 #q\n q+0 C 100 asks=2\n +0 S 50 answers=1 #one\n one+0 C ack\n one+60 S 50 answers=2\n +0 C ack\n +5 C 100 asks=3";
     for (asked, answers) in [(unread, ""), (read, " answers=3 part")] {
@@ -92,7 +98,8 @@ fn a_tail_behind_a_full_send_buffer_is_possibly_nagle_s() {
     }
 }
 
-/// A client says goodbye in two pieces and closes, and is refused 2 ms later by a server that has closed (frames 39 to 42 of JDBC's): no timer was waited for.
+/// A client says goodbye in two pieces and closes; a server that has already closed resets the
+/// connection 2 ms later (frames 39 to 42 of JDBC): no timer ran out.
 #[test]
 fn what_is_refused_sooner_than_any_timer_runs_out_was_not_sent_for_nothing() {
     let text = settled(4) + "+70 C 40 #bye\n bye+0.02 C 40\n bye+0.03 C fin\n bye+2 S rst";
@@ -100,8 +107,9 @@ fn what_is_refused_sooner_than_any_timer_runs_out_was_not_sent_for_nothing() {
     assert_eq!(seen.spent(Cause::Rto, Path), ms(0), "{seen}");
 }
 
-/// A client confirms an event that came 218 ms behind an answer with as short a word as it asks with, and the next event comes 210 ms later (frames 17 to 24 of
-/// a socket for both ways through TLS): nobody need have waited for that.
+/// A client confirms an event that came 218 ms after a reply, with a message as short as its
+/// requests, and the next event comes 210 ms later (frames 17 to 24 of a WebSocket through TLS):
+/// the client need not have waited for that.
 #[test]
 fn a_word_at_the_heels_of_an_event_may_confirm_it() {
     let text = "handshake\n +5 C 300\n +0.5 S 300\n +0 C ack\n +70 C 32\n +0.5 S 28 #pong\n +40 C ack\n pong+218 S 28\n +0.5 C 32 #confirms\n confirms+210 S 28\n +0 C ack";
@@ -111,7 +119,8 @@ fn a_word_at_the_heels_of_an_event_may_confirm_it() {
     });
 }
 
-/// What the server says by itself comes while a request leaves in one go: all of that was written before.
+/// A message of the server's own crosses a request that leaves in one go: all of the request was
+/// written before.
 #[test]
 fn what_leaves_together_is_one_question() {
     let text = settled(4)
@@ -121,8 +130,8 @@ fn what_leaves_together_is_one_question() {
     assert_eq!((asked.by, asked.request_bytes), (Some(Pairing::OnlyOpen), 3396), "{seen}");
 }
 
-/// What comes a minute after a question of which nothing is read may be news: beside the server no packet says that its way back was waited for, and the last
-/// exchange of a connection is no exception.
+/// Data a minute after a request in an unread protocol may be news: near the server no packet shows
+/// that its way back was waited for, and the last exchange of a connection is no exception.
 #[test]
 fn the_way_back_of_what_may_be_no_answer_is_possible_at_most() {
     let text = settled(3) + "+5 C 300\n +60000 S 200\n +0 C ack";
@@ -132,7 +141,8 @@ fn the_way_back_of_what_may_be_no_answer_is_possible_at_most() {
     });
 }
 
-/// Two questions 257.5 ms apart on a way of 298 ms (frames 522 to 588 of a WebSocket in TLS): each answer acknowledges its own alone, and leaves 5 ms behind it.
+/// Two requests 257.5 ms apart with an RTT of 298 ms (frames 522 to 588 of a WebSocket in TLS):
+/// each reply acknowledges only its own request, and leaves 5 ms after it.
 #[test]
 fn what_is_said_behind_a_pause_did_not_delay_an_answer_that_does_not_acknowledge_it() {
     let text = settled(3) + "+900 C 188 #a\n a+257.5 C 189 #b\n a+5 S 73\n b+6 S 73 #last\n last+40 C ack";
@@ -145,8 +155,9 @@ fn what_is_said_behind_a_pause_did_not_delay_an_answer_that_does_not_acknowledge
     });
 }
 
-/// A terminal seen beside its server, where the capture begins in between: keys that come back at once, and of which the next ones have left before that can have arrived
-/// (frames 888 to 910 of SSH). Nobody waits for the next key.
+/// A terminal session captured near its server, from the middle on: keys are echoed at once, and
+/// the next keys have left before an echo can have arrived (frames 888 to 910 of SSH). Nobody waits
+/// for the next key.
 #[test]
 fn keys_that_leave_before_the_last_one_has_come_back_are_questions_of_their_own() {
     let keys = [123, 201, 250, 117, 74, 91, 116].map(|pause| format!("k+{pause} C 52 #k\n k+0.1 S 52\n"));
@@ -157,8 +168,9 @@ fn keys_that_leave_before_the_last_one_has_come_back_are_questions_of_their_own(
     assert_eq!(seen.count(Kind::Exchange), 8, "{seen}");
 }
 
-/// The same where nothing is acknowledged for 1.2 s (frames 1156 to 1395 of a client whose way up stands still): four words within 60 ms, and a fifth one 900 ms
-/// later, of which the first answer acknowledges two and the second four.
+/// The same when nothing is acknowledged for 1.2 s (frames 1156 to 1395 of a client whose uplink
+/// stalls): four messages within 60 ms, and a fifth 900 ms later; the first reply acknowledges two
+/// of them and the second four.
 #[test]
 fn a_pause_behind_what_is_answered_is_no_part_of_the_wait() {
     let text = settled(3)
@@ -177,7 +189,8 @@ fn a_pause_behind_what_is_answered_is_no_part_of_the_wait() {
     assert_eq!(seen.longer(Cause::SenderThink, ms(200)).len(), 0, "{seen}");
 }
 
-/// What the next word says before any answer, with everything acknowledged, goes on with the question if the answer acknowledges both.
+/// A message sent before any reply, with everything acknowledged, continues the request if the
+/// reply acknowledges both.
 #[test]
 fn an_answer_to_all_of_a_question_is_one_answer() {
     let text = settled(3) + "+900 C 188 #a\n a+257.5 C 189 #b\n b+5 S 73 #last\n last+40 C ack";
@@ -187,8 +200,8 @@ fn an_answer_to_all_of_a_question_is_one_answer() {
     });
 }
 
-/// Of a page's connection whose handshake and answers had taken 30 ms and more, a probe of the idle connection is answered after 4.6 (frames 212 to 224): its
-/// next question was not on its way for longer either.
+/// On a connection whose handshake and replies took 30 ms and more, a keep-alive probe is answered
+/// after 4.6 (frames 212 to 224 of a page): the next request did not travel longer either.
 #[test]
 fn a_probe_that_is_answered_at_once_shows_how_far_away_its_peer_is() {
     let text = "@0 C syn\n +0 S syn late=25\n +0 C ack\n +5 C 437 #a\n a+0 S ack late=26\n a+0 S 1000 late=31\n +0 C ack\n \

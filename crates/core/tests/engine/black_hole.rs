@@ -1,4 +1,4 @@
-//! A path that takes no large packets and does not say so, against one that loses packets of any size.
+//! A path that silently drops large packets, against one that loses packets of any size.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
@@ -8,7 +8,7 @@ use tcpwhy_wire::Duration;
 
 use crate::packet_log::{End, MSS, log, ms};
 
-/// An answer of one full segment and a small one, of which the full one is lost five times, and whatever comes then.
+/// A reply of one full segment and a small one; the full one is lost five times, then comes `then`.
 fn stuck(then: &str) -> String {
     let copies: String =
         [9, 237, 693, 1621, 3445].map(|at| format!("hang+{at} S 0..{MSS} more lost\n")).concat();
@@ -17,7 +17,8 @@ fn stuck(then: &str) -> String {
     )
 }
 
-/// In the end the sender tries with less, which passes (frames 6 to 14 of a recording at a link of 1,400 bytes).
+/// In the end the sender tries smaller segments, which pass (frames 6 to 14 of a recording at a
+/// link of 1,400 bytes).
 #[test]
 fn what_passes_only_in_smaller_pieces_was_too_large() {
     let then = format!("hang+7093 S 0..1024 more\n +0 C ack\n +0 S 1024..{MSS} more\n +0 C ack");
@@ -30,7 +31,7 @@ fn what_passes_only_in_smaller_pieces_was_too_large() {
     });
 }
 
-/// Nothing ever passes, and the client gives up: that long it waited.
+/// Nothing ever passes, and the client gives up: it waited until then.
 #[test]
 fn an_asker_that_gives_up_has_waited_until_then() {
     log(stuck("hang+8000 C fin")).rtt(ms(20)).both_ends(|seen| {
@@ -42,7 +43,7 @@ fn an_asker_that_gives_up_has_waited_until_then() {
     });
 }
 
-/// The same losses of a connection whose full segments have passed before, and of a tail that is small itself.
+/// The same losses where full segments have passed before, and of a tail that is small itself.
 #[test]
 fn what_has_passed_before_is_not_too_large() {
     let copies = |bytes: &str| -> String {
@@ -64,7 +65,7 @@ fn what_has_passed_before_is_not_too_large() {
     }
 }
 
-/// Who closes with the whole answer at hand has waited for nothing.
+/// A client that closes with the whole reply at hand has waited for nothing.
 #[test]
 fn who_closes_behind_the_answer_waits_for_nothing() {
     let text = format!("handshake\n +0 C 200\n +1 S {MSS}x3\n +0 C ack\n +5000 C fin");
@@ -74,7 +75,7 @@ fn who_closes_behind_the_answer_waits_for_nothing() {
     });
 }
 
-/// A small tail that never came, at the client: likely, and not by its size.
+/// A small tail that never came, at the client: likely, and not because of its size.
 #[test]
 fn a_hole_that_nobody_fills_is_waited_for() {
     let text = format!(
@@ -87,7 +88,8 @@ fn a_hole_that_nobody_fills_is_waited_for() {
     assert!(line.ns - ms(2000) <= Duration::from_micros(10), "{seen}");
 }
 
-/// A farewell whose FIN overtakes it, behind the client's own FIN, is nothing that the client had waited for.
+/// A farewell that is overtaken by its FIN, after the client's own FIN, is nothing the client had
+/// waited for.
 #[test]
 fn what_is_missed_only_behind_the_closing_was_not_waited_for() {
     let text = "handshake\n +0 C 200\n +1 S 179\n +40 C ack\n +771 C fin\n +0 S ack\n +3961 S 24 late=5\n +0 S fin\n +0 C rst";

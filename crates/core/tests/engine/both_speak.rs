@@ -1,4 +1,4 @@
-//! Which bytes are one exchange where both ends speak at once?
+//! Which bytes form one exchange if both ends speak at once?
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
@@ -8,8 +8,9 @@ use tcpwhy_core::report::Kind;
 use crate::packet_log::{End, each, log, ms};
 use crate::seen::Seen;
 
-/// Both ends speak at once (SSH, HTTP/2): what the server sent before the request can have reached it is no answer, and
-/// what the client does with it is the client's own time in the middle of its message.
+/// Both ends speak at once (SSH, HTTP/2): data that the server sent before the request can have
+/// reached it is no reply, and the client's reaction to it is the client's own time in the middle
+/// of its message.
 #[test]
 fn what_crosses_a_request_does_not_answer_it() {
     let rtt = ms(20);
@@ -35,9 +36,9 @@ fn what_crosses_a_request_does_not_answer_it() {
     });
 }
 
-/// Both ends begin with their settings (HTTP/2), the server's before it has read the client's: what the client
-/// sends for them leaves right behind the acknowledgement of its own, and is not held. One whose second half was held before
-/// is taken at its word.
+/// Both ends begin with their settings (HTTP/2), the server before it has read the client's: the
+/// client's answer to them leaves right after the acknowledgement of its own, and is not held. If
+/// its second half was held before, this one counts as held too.
 #[test]
 fn what_answers_a_crossing_message_is_not_held() {
     let rtt = ms(20);
@@ -70,7 +71,8 @@ fn what_answers_a_crossing_message_is_not_held() {
     assert!(seen.exchange(2).ns(Cause::Nagle, Client) >= ms(19), "{seen}");
 }
 
-/// A pipe of commands is answered while it is still being sent: the window's rounds are no client's own time.
+/// A pipeline of commands is answered while it is still being sent: the window's rounds are not the
+/// client's own time.
 #[test]
 fn a_long_request_goes_on_beside_its_first_answers() {
     let rtt = ms(26);
@@ -97,7 +99,7 @@ fn a_long_request_goes_on_beside_its_first_answers() {
     });
 }
 
-/// How long a program took between two quite other messages says nothing about this one.
+/// A program's pause between two different messages says nothing about this one.
 #[test]
 fn a_pause_of_another_message_does_not_hide_a_hold() {
     let rtt = ms(10);
@@ -117,9 +119,9 @@ fn a_pause_of_another_message_does_not_hide_a_hold() {
     });
 }
 
-/// A program starts cold: it takes 30 ms between the two writes of its first request, and writes the later ones at once. Their
-/// pieces are held for 44 ms each, and nothing shows how much of that it would have taken by itself: its first pause may be
-/// its usual one or not.
+/// A program starts cold: it takes 30 ms between the two writes of its first request, and makes the
+/// later ones at once. Their second pieces are held for 44 ms each, and nothing shows how much of
+/// that the program would have taken itself: its first pause may be its usual one or not.
 #[test]
 fn a_pause_that_was_seen_once_is_no_more_than_possibly_the_usual_one() {
     let rtt = ms(10);
@@ -142,8 +144,9 @@ fn a_pause_that_was_seen_once_is_no_more_than_possibly_the_usual_one() {
     });
 }
 
-/// The keys of SSH cross each other and ask nothing; behind them nothing is read. A login that takes 267 ms behind the acknowledgement of its question
-/// (frames 36 to 38) is the server's time. Where two questions had been under way at once, what answers which is a guess.
+/// Keystrokes of SSH cross each other and ask nothing; after them nothing is read. A login that
+/// takes 267 ms after its request's acknowledgement (frames 36 to 38) is the server's time. If two
+/// requests had been under way at once, the pairing is a guess.
 #[test]
 fn what_is_not_read_any_more_is_one_question_at_a_time_as_before() {
     for (beside, sure) in [("", Confidence::Likely), ("+0.3 C 48 asks\n", Possible)] {
@@ -172,8 +175,9 @@ fn what_is_not_read_any_more_is_one_question_at_a_time_as_before() {
     }
 }
 
-/// A conference over TLS: the client says something every few milliseconds, the server about as often, and neither waits for the other (frames 1 to 2491 of a call, where the
-/// capture begins in between). The pauses between the client's words are nobody's wait for certain, once it has shown three times that both speak.
+/// A conference over TLS: client and server each send something every few milliseconds, and neither
+/// waits for the other (frames 1 to 2491 of a call, captured from the middle on). Once it has shown
+/// three times that both speak, no pause between the client's messages is certainly a wait.
 #[test]
 fn what_comes_between_the_words_of_both_ends_makes_their_pauses_possible_at_most() {
     let says = |n: i32| {
@@ -191,8 +195,9 @@ fn what_comes_between_the_words_of_both_ends_makes_their_pauses_possible_at_most
     assert!(likely <= 3, "{likely}: {seen}");
 }
 
-/// A client says a part of a question whose head says that it is longer, all of it is acknowledged, and the rest comes 10.5 s later, by itself or behind a question
-/// beside it (frames 46 to 175 of an attack on SMB): nobody may have waited for the answer yet. It pauses for 2 s, and somebody hardly did not.
+/// A client sends a part of a request whose head announces more, all of it is acknowledged, and the
+/// rest comes 10.5 s later, directly or after another request (frames 46 to 175 of an attack on
+/// SMB): possibly nobody waited for the reply yet. With a pause of 2 s, somebody likely did.
 #[test]
 fn a_long_pause_in_the_middle_of_a_question_may_keep_nobody_waiting() {
     for (pause, sure) in [(10_500, Possible), (2_000, Confidence::Likely)] {

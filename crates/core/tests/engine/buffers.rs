@@ -1,12 +1,12 @@
-//! Was the sending socket's buffer full, or did its program pause behind what it had written?
+//! Was the sending socket's buffer full, or did its program pause after what it had written?
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 
 use crate::packet_log::{End, MSS, each, log, ms};
 
-/// Flights of 20 segments that do not grow: what is left of the window is an eighth of it or less, and it is the window, or more than
-/// that, and it is the buffer.
+/// Flights of 20 segments that do not grow: if at most an eighth of the window is left unused, the
+/// window is the limit; if more, the buffer.
 #[test]
 fn flat_flights_that_nearly_use_up_the_window_are_the_window_s() {
     let rtt = ms(26);
@@ -24,8 +24,9 @@ fn flat_flights_that_nearly_use_up_the_window_are_the_window_s() {
     }
 }
 
-/// A writer whose buffer is full pushes what fitted and goes on with the very acknowledgement that frees a third of it. Sooner or later
-/// than that, with little in flight, or with what is no full segment, it went on because its program had more.
+/// A sender with a full buffer pushes what fitted and continues with exactly the acknowledgement
+/// that frees a third of it. If it continues sooner or later, with little in flight, or with less
+/// than a full segment, its program had more to send.
 #[test]
 fn a_writer_that_goes_on_when_a_third_is_free_waited_for_its_buffer() {
     let rtt = ms(20);
@@ -49,8 +50,9 @@ fn a_writer_that_goes_on_when_a_third_is_free_waited_for_its_buffer() {
     assert!(!waited(40, 7, "700"), "no full segment");
 }
 
-/// Small packets of a sender without Nagle: as many as a window counts at first, and then what was joined meanwhile with the first
-/// acknowledgement. One that goes on with small ones had its buffer full of them; with nine it had not.
+/// Small packets of a sender without Nagle: first as many as the window counts, then data joined
+/// meanwhile, with the first acknowledgement. If it continues with small ones, its buffer was full
+/// of them; with nine it was not.
 #[test]
 fn small_packets_are_counted_by_the_window_and_by_the_buffer() {
     let rtt = ms(20);
@@ -75,8 +77,9 @@ fn small_packets_are_counted_by_the_window_and_by_the_buffer() {
     }
 }
 
-/// TLS records with TCP_NODELAY, behind which the sender has gone on at once before. What holds it behind one is a window if it holds for
-/// a round trip and ten segments are in flight; otherwise its program paused.
+/// TLS records with TCP_NODELAY, after which the sender has continued at once before. A stop after
+/// one is due to a window if it lasts a round trip with ten segments in flight; otherwise the
+/// program paused.
 #[test]
 fn what_stops_behind_a_record_for_less_than_a_round_is_the_program() {
     let rtt = ms(60);
@@ -102,8 +105,9 @@ fn what_stops_behind_a_record_for_less_than_a_round_is_the_program() {
     assert_eq!(pause("+0 S 4344x2 more\n +0 S 3381", 0), rtt);
 }
 
-/// An upload to a reader of 64 KB each 20 ms with a buffer of 64 KB, 50 ms away, as its host's capture had it: each flight fills the window,
-/// and acknowledgements come in bunches in front of what the reader lets go. No send buffer is as large as that by chance.
+/// An upload to a receiver that reads 64 KB every 20 ms with a buffer of 64 KB, 50 ms away, as
+/// captured on its host: each flight fills the window, and acknowledgements come in batches before
+/// the one after a read. No send buffer matches that by chance.
 #[test]
 fn flights_that_fill_the_window_each_time_are_the_window_s() {
     let path = log(include_str!("read_in_pauses.log"))

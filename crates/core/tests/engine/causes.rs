@@ -1,5 +1,5 @@
-//! One minimal log per cause: the reason why its code exists. Each is judged from both ends; where one end cannot see
-//! the cause, the test says what it sees instead.
+//! One minimal log per cause: the reason why its code exists. Each is judged from both ends; if one end
+//! cannot see the cause, the test says what it sees instead.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
@@ -7,10 +7,10 @@ use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
 
 use crate::packet_log::{End, MSS, each, log, ms, settled};
 
-/// TCP_DELACK_MIN (include/net/tcp.h): how long Linux holds back an acknowledgement.
+/// TCP_DELACK_MIN (include/net/tcp.h): how long Linux delays an acknowledgement.
 const DELACK_MS: f64 = 40.0;
 
-/// 48 full segments, and a multiple of what the window scale can say.
+/// 48 full segments, and a multiple of the window scale's unit.
 const FULL_WINDOW: u32 = 48 * MSS as u32;
 
 const ROUND_TRIPS_MS: [f64; 4] = [0.0, 2.0, 26.0, 100.0];
@@ -61,7 +61,7 @@ fn handshake_is_the_connection_s_own_round_trip() {
     }
 }
 
-/// TCP_TIMEOUT_INIT: the SYN is sent again after 1 s.
+/// TCP_TIMEOUT_INIT: the SYN is retransmitted after 1 s.
 #[test]
 fn syn_retransmit_is_the_wait_for_the_second_syn() {
     let rtt = ms(40);
@@ -94,7 +94,8 @@ fn server_think_is_the_time_from_request_to_reply() {
 /// A client with TCP_NODELAY computes for 25 ms between the two halves of its request.
 #[test]
 fn sender_think_is_the_application_s_pause_within_a_message() {
-    // Not 26 ms: there a pause of 25 ms ends when the acknowledgement comes, and nobody can tell the two apart.
+    // Not 26 ms: there a pause of 25 ms ends when the acknowledgement comes, and the two cannot be told
+    // apart.
     for rtt in [0, 2, 40, 100].map(ms) {
         let pause = log("handshake
              +5 C 20 #head
@@ -118,7 +119,7 @@ fn receiver_think_is_the_wait_for_a_closed_window() {
          closed+300 C ack
          +0 S 1448x20");
     slow.rtt(rtt).window(End::Client, FULL_WINDOW).both_ends(|seen| {
-        // The server stands still from the end of its first flight: a round trip, and the sleep.
+        // The server is stopped from the end of its first flight: for a round trip and the sleep.
         let bill = seen
             .exchange(1)
             .is(&[(Cause::RoundTrip, Path, rtt), (Cause::ReceiverThink, Client, rtt + ms(300))]);
@@ -126,8 +127,8 @@ fn receiver_think_is_the_wait_for_a_closed_window() {
     });
 }
 
-/// The application does not read: what arrives is acknowledged by the timer only, because that makes the window smaller. Of each
-/// round its congestion window takes the round trip.
+/// The application does not read: data is acknowledged only by the timer, because that makes the window
+/// smaller. In each round the congestion window takes the round trip.
 #[test]
 fn what_is_acknowledged_late_because_nobody_reads_is_the_reader_s() {
     let rtt = ms(20);
@@ -153,8 +154,8 @@ fn what_is_acknowledged_late_because_nobody_reads_is_the_reader_s() {
     });
 }
 
-/// The last flight fills the window to its last byte, which cuts a segment there, pushed or not. The host that is let go on
-/// is a busy one, and takes 1.3 ms.
+/// The last flight fills the window to its last byte, which cuts a segment there, pushed or not. The sending
+/// host is busy, and takes 1.3 ms to continue.
 #[test]
 fn a_window_that_is_full_to_the_byte_holds_its_sender_however_slow_that_is() {
     for rtt in [ms(0.1), ms(20)] {
@@ -173,8 +174,9 @@ fn a_window_that_is_full_to_the_byte_holds_its_sender_however_slow_that_is() {
     }
 }
 
-/// write, write, read: the second write waits for the acknowledgement of the first, which the server holds back until
-/// its timer, because it has nothing to answer yet. The first exchange is acknowledged at once (quick acknowledgements).
+/// write, write, read: the second write waits for the acknowledgement of the first, which the server delays
+/// until its timer, because it has nothing to answer yet. The first exchange is acknowledged at once (quick
+/// ACKs).
 #[test]
 fn nagle_delayed_ack_is_both_ends_waiting_for_each_other() {
     for rtt in ROUND_TRIPS_MS.map(ms) {
@@ -218,7 +220,8 @@ fn nagle_alone_costs_a_round_trip() {
     }
 }
 
-/// A corked tail leaves max(RTO, 200 ms) after everything before it was acknowledged; RTO = RTT + 200 ms once settled.
+/// A corked tail leaves max(RTO, 200 ms) after everything before it was acknowledged; RTO = RTT + 200 ms once
+/// settled.
 #[test]
 fn cork_holds_the_tail_until_the_timer() {
     for rtt_ms in [0, 4, 40] {
@@ -239,7 +242,7 @@ fn cork_holds_the_tail_until_the_timer() {
     }
 }
 
-/// A window of one segment against a receiver that acknowledges every second one or after its timer.
+/// A window of one segment against a receiver that acknowledges every second segment or after its timer.
 #[test]
 fn delayed_ack_cwnd_is_a_window_of_one_against_a_held_back_acknowledgement() {
     for rtt in [2, 40].map(ms) {
@@ -276,7 +279,7 @@ fn slow_start_is_the_rounds_that_double() {
     }
 }
 
-/// The same rounds again on a connection that had grown to a window of 80 and then was idle for ten seconds.
+/// The same rounds on a connection that had grown to a window of 80 and then was idle for ten seconds.
 #[test]
 fn slow_start_after_idle_is_the_same_rounds_again() {
     let rtt = ms(40);
@@ -297,8 +300,9 @@ fn slow_start_after_idle_is_the_same_rounds_again() {
     });
 }
 
-/// The start that follows the idle time ends at 36 segments, as HyStart ends them, and the window grows by two a round from there. A
-/// window of 80 would have let all of it leave at once: these rounds are the idle time's too (tcp_cwnd_restart).
+/// Slow start after the idle time ends at 36 segments, as with HyStart, and the window grows by two per round
+/// from there. A window of 80 would have sent all of it at once: these rounds are due to the idle time too
+/// (tcp_cwnd_restart).
 #[test]
 fn what_a_window_that_was_reset_lacks_behind_its_start_is_the_idle_time_s() {
     let rtt = ms(40);
@@ -336,7 +340,7 @@ fn congestion_window_is_the_rounds_after_a_loss() {
          +0 C ack"
     );
     log(text).rtt(rtt).both_ends(|seen| {
-        // A round for the repair, then three flights, all waited for.
+        // A round for the repair, then three flights, each waited for.
         seen.exchange(1).is(&[
             (Cause::RoundTrip, Path, rtt),
             (Cause::Loss, Path, rtt),
@@ -361,7 +365,7 @@ fn receive_window_is_a_round_trip_for_each_full_window() {
     });
 }
 
-/// Flights of exactly 20 segments, round after round, below a window that would take a thousand: a locked SO_SNDBUF.
+/// Flights of exactly 20 segments, round after round, with a window for a thousand: a locked SO_SNDBUF.
 #[test]
 fn send_buffer_is_rounds_that_do_not_grow() {
     let rtt = ms(26);
@@ -371,7 +375,7 @@ fn send_buffer_is_rounds_that_do_not_grow() {
     log(text).rtt(rtt).both_ends(|seen| {
         let bill = seen.exchange(1);
         bill.elapsed(rtt.times(7), ms(1));
-        // One round is needed to see that the next one is no larger.
+        // It takes one round to see that the next is no larger.
         let found = bill.ns(Cause::SendBuffer, Server);
         assert!(found >= rtt.times(5), "{found}{seen}");
     });
@@ -389,14 +393,15 @@ fn pacing_is_segments_spaced_by_their_sender() {
         .seen_at(End::Server)
         .exchange(1)
         .is(&[(Cause::RoundTrip, Path, rtt), (Cause::Pacing, Server, ms(19))]);
-    // At the client the spacing could as well be the bottleneck's.
+    // At the client the spacing could equally be the bottleneck's.
     let seen = paced.seen_at(End::Client);
     let bill = seen.exchange(1).elapsed(rtt + ms(19), ms(1));
     let spaced = bill.ns(Cause::Bandwidth, Path) + bill.ns(Cause::Pacing, Server);
     assert!(ms(19) - spaced <= ms(1), "{seen}");
 }
 
-/// Fast retransmission: three selective acknowledgements bring the first of ten segments back after a round trip.
+/// Fast retransmission: three selective acknowledgements trigger the retransmission of the first of ten
+/// segments after a round trip.
 #[test]
 fn loss_is_a_repair_by_selective_acknowledgement() {
     for rtt in [2, 40].map(ms) {
@@ -417,7 +422,7 @@ fn loss_is_a_repair_by_selective_acknowledgement() {
     }
 }
 
-/// A lone request is lost: RTO = RTT + 200 ms.
+/// A single request is lost: RTO = RTT + 200 ms.
 #[test]
 fn rto_is_the_timer_of_a_lone_segment() {
     for rtt_ms in [2, 40] {
@@ -426,12 +431,12 @@ fn rto_is_the_timer_of_a_lone_segment() {
         let lost = log(settled(20) + &request).rtt(rtt);
         let expected = [(Cause::RoundTrip, Path, rtt), (Cause::Rto, Path, ms(200 + rtt_ms))];
         lost.seen_at(End::Client).exchange(21).is(&expected);
-        // The server's capture sees only the second copy: the estimated timer stands for the wait.
+        // The server's capture sees only the retransmission: the estimated timer stands for the wait.
         lost.seen_at(End::Server).exchange(21).is_within(ms(10), &expected);
     }
 }
 
-/// A segment held up on the path by 3 ms and overtaken by the rest of its flight.
+/// A segment delayed on the path by 3 ms and overtaken by the rest of its flight.
 #[test]
 fn queueing_is_a_segment_overtaken_on_the_path() {
     let rtt = ms(40);
@@ -444,11 +449,12 @@ fn queueing_is_a_segment_overtaken_on_the_path() {
     let bill = seen.exchange(1).elapsed(rtt + ms(3), ms(1));
     bill.never(Cause::Loss).never(Cause::Rto);
     assert!(bill.ns(Cause::Queueing, Path) >= ms(2), "{seen}");
-    // Behind the server's capture nothing of it shows.
+    // In the server's capture, before the path, nothing of it shows.
     reordered.seen_at(End::Server).exchange(1).is(&[(Cause::RoundTrip, Path, rtt)]);
 }
 
-/// More was queued, half of what was in flight was acknowledged, no timer agrees: 90 ms that no rule explains.
+/// More was queued, half of what was in flight was acknowledged, no timer agrees: 90 ms that no rule
+/// explains.
 #[test]
 fn unexplained_is_said_and_not_spread() {
     let rtt = ms(20);

@@ -1,4 +1,5 @@
-//! What can be told of an encrypted conversation: what TLS and HTTP/2 say by themselves is neither a question nor an answer.
+//! What can be told of an encrypted conversation? The messages of TLS and HTTP/2 themselves are neither
+//! requests nor replies.
 
 use tcpwhy_core::Mark;
 use tcpwhy_core::cause::{Cause, Side};
@@ -8,7 +9,8 @@ use tcpwhy_wire::{Duration, Endpoint};
 use crate::packet_log::{CLIENT, End, log, ms};
 use crate::spoken::{read_marked, spent_on};
 
-/// TLS 1.3 up to the client's Finished, with a question beside it; the server's flight goes on in ciphertext behind its ServerHello (RFC 8446, 2).
+/// TLS 1.3 up to the client's Finished, with a request alongside; the server's flight continues in ciphertext
+/// after its ServerHello (RFC 8446, 2).
 pub(crate) const ASKED: &str = "handshake
      +2 C 512 asks #hello
      hello+1 S 127 answers
@@ -29,14 +31,15 @@ pub(crate) fn exchanges(text: &str, end: End) -> Vec<Exchange> {
     report.connections[0].exchanges.clone()
 }
 
-/// What an exchange was billed for the server's thinking and its pauses, and how sure the first is.
+/// An exchange's bill for the server's thinking and its pauses, and the confidence of the first.
 pub(crate) fn server_of(exchange: &Exchange) -> (i64, i64, Option<Confidence>) {
     let of = |cause| (spent_on(exchange, cause).as_nanos() + 500_000) / 1_000_000;
     let thinks = exchange.bill.iter().filter(|line| line.cause == Cause::ServerThink && line.ns > ms(1));
     (of(Cause::ServerThink), of(Cause::SenderThink), thinks.map(|line| line.confidence).max())
 }
 
-/// Two tickets come as soon as the client's Finished is there (frames 10 to 13 of a client that asks redis for what takes 120 ms).
+/// Two tickets follow the client's Finished at once (frames 10 to 13 of a redis client whose request takes
+/// 120 ms).
 #[test]
 fn tickets_are_no_answer() {
     for end in [End::Client, End::Server] {
@@ -47,8 +50,8 @@ fn tickets_are_no_answer() {
     }
 }
 
-/// A server's host acknowledges Finished and question, and the first that the server says is 736 bytes, 617 ms later (frames 1023 to 1049 of a browser's): no
-/// ticket comes so late.
+/// The server's host acknowledges Finished and request, and its first data is 736 bytes, 617 ms later (frames
+/// 1023 to 1049 of a browser's capture): no ticket comes so late.
 #[test]
 fn what_comes_long_behind_the_finished_is_the_answer() {
     for end in [End::Client, End::Server] {
@@ -59,8 +62,8 @@ fn what_comes_long_behind_the_finished_is_the_answer() {
     }
 }
 
-/// What comes at once and is not as long as a ticket may have been the answer, and what follows, news (frames 10 to 13 of a browser's
-/// socket for events).
+/// Data that comes at once and has not a ticket's length may have been the reply, and what follows, news
+/// (frames 10 to 13 of a browser's event stream).
 #[test]
 fn what_follows_more_than_tickets_may_be_news() {
     for end in [End::Client, End::Server] {
@@ -74,7 +77,7 @@ fn what_follows_more_than_tickets_may_be_news() {
     }
 }
 
-/// A long answer that comes at once goes on as windows let it.
+/// A long reply that comes at once continues as the windows allow.
 #[test]
 fn a_long_answer_that_begins_at_once_is_no_ticket() {
     for end in [End::Client, End::Server] {
@@ -84,8 +87,8 @@ fn a_long_answer_that_begins_at_once_is_no_ticket() {
     }
 }
 
-/// The server's SETTINGS come with its tickets, and the client acknowledges them while it waits (RFC 9113, 3.4; frames 8 to 18 of HTTP/2 through a
-/// balancer): by records of 26 bytes, which nobody reads.
+/// The server's SETTINGS come with its tickets, and the client acknowledges them while it waits (RFC 9113,
+/// 3.4; frames 8 to 18 of HTTP/2 through a balancer): with records of 26 bytes, which are not read.
 #[test]
 fn settings_of_http2_are_no_answer_and_no_question() {
     for end in [End::Client, End::Server] {
@@ -101,8 +104,9 @@ fn settings_of_http2_are_no_answer_and_no_question() {
     }
 }
 
-/// A client of HTTP/2 may say more than that it has the SETTINGS (frames 10 to 17 of Java's): with a short word at their heels it need not have asked for what
-/// comes 110 ms after its question. Where the server acknowledges the client's, it has not.
+/// An HTTP/2 client may send more than its acknowledgement of the SETTINGS (frames 10 to 17 of Java's): if a
+/// short message follows at once, it need not have asked for the data that comes 110 ms after its request. If
+/// the server acknowledges the client's SETTINGS, it has not.
 #[test]
 fn a_word_about_settings_may_be_no_question() {
     for end in [End::Client, End::Server] {
@@ -118,7 +122,8 @@ fn a_word_about_settings_may_be_no_question() {
     }
 }
 
-/// A server that wants another key is asked a second time (RFC 8446, 4.1.4), and what TLS begins behind a CONNECT is not the connection's first message.
+/// A server that wants another key gets a second ClientHello (RFC 8446, 4.1.4), and TLS after a CONNECT does
+/// not begin with the connection's first message.
 #[test]
 fn tickets_are_no_answer_behind_a_second_hello() {
     for end in [End::Client, End::Server] {
@@ -134,7 +139,8 @@ fn tickets_are_no_answer_behind_a_second_hello() {
     }
 }
 
-/// TLS 1.2, where HTTP/2's SETTINGS come behind the server's Finished and are acknowledged both ways beside the first question (frames 8 to 17 of nginx).
+/// TLS 1.2, with HTTP/2's SETTINGS after the server's Finished, acknowledged both ways along with the first
+/// request (frames 8 to 17 of nginx).
 #[test]
 fn settings_behind_tls_1_2_are_no_answer() {
     let text = "handshake
@@ -156,8 +162,8 @@ fn settings_behind_tls_1_2_are_no_answer() {
     }
 }
 
-/// gRPC asks with a PING whenever an answer has come: the next call is written 60 ms later, and nobody wrote at it meanwhile (frames 18 to 26 of
-/// calls through TLS). What acknowledges that PING is not the call's.
+/// gRPC sends a PING after each reply: the next call is written 60 ms later, with nothing being written
+/// meanwhile (frames 18 to 26 of calls through TLS). The acknowledgement of the PING is not the call's.
 #[test]
 fn a_call_does_not_begin_with_the_ping_before_it() {
     for end in [End::Client, End::Server] {
@@ -177,7 +183,8 @@ fn a_call_does_not_begin_with_the_ping_before_it() {
     }
 }
 
-/// A server answers a ping at once and has something to say 16 ms later (frames 54 to 59 of a socket for both ways): nobody need have waited.
+/// A server answers a ping at once and sends something else 16 ms later (frames 54 to 59 of a WebSocket):
+/// nobody need have waited.
 #[test]
 fn a_pause_between_two_words_is_never_certain() {
     let text =
@@ -191,9 +198,10 @@ fn a_pause_between_two_words_is_never_certain() {
     assert_eq!(surest, Some(Confidence::Likely), "{exchanges:#?}");
 }
 
-/// Streams of HTTP/2 that were asked for at once are answered one behind the other, and nothing tells which an answer is of (frames 14 to 28 of a client
-/// that asks five times): beside either end they are one exchange, and what lies between two answers is possibly a pause of one. What lies between the
-/// questions may be as little a pause.
+/// HTTP/2 streams requested at once are answered one after the other, and nothing shows which stream a reply
+/// belongs to (frames 14 to 28 of a client that asks five times): near either end they are one exchange, and
+/// the time between two replies is possibly a pause in one. The time between the requests is not necessarily
+/// a pause either.
 #[test]
 fn answers_of_http2_to_several_questions_are_possibly_one() {
     let text = format!(
@@ -215,7 +223,8 @@ fn answers_of_http2_to_several_questions_are_possibly_one() {
     assert_eq!(ends[0].len(), ends[1].len(), "{ends:#?}");
 }
 
-/// What is as long as an acknowledgement of SETTINGS with a window beside it is a question as often: `GET abc` to a server that has answered with its tickets.
+/// A message as long as an acknowledgement of SETTINGS with a window update may equally be a request: `GET
+/// abc` to a server that has replied along with its tickets.
 #[test]
 fn a_short_command_behind_a_quick_answer_is_a_question() {
     for end in [End::Client, End::Server] {
@@ -227,8 +236,8 @@ fn a_short_command_behind_a_quick_answer_is_a_question() {
     }
 }
 
-/// The first question is longer than the initial window, of which the client's Finished is a part (frames 8 to 25 of a pipeline of redis): that the tickets have come
-/// when it goes on makes no other question of the rest.
+/// The first request is longer than the initial window, which includes the client's Finished (frames 8 to 25
+/// of a redis pipeline): the tickets that arrive before it continues do not make the rest another request.
 #[test]
 fn a_question_goes_on_behind_tickets() {
     for end in [End::Client, End::Server] {
@@ -251,8 +260,9 @@ fn a_question_goes_on_behind_tickets() {
     }
 }
 
-/// A server of HTTP/2 answers all it was asked beside the Finished in one round trip, is told that its settings are read, and gives the connection up 5 s later with
-/// GOAWAY, 39 bytes in a record; the client closes at once (frames 2441 to 2822 of a browser). Nobody had waited for that.
+/// An HTTP/2 server answers all requests sent with the Finished in one round trip, gets the acknowledgement
+/// of its SETTINGS, and ends the connection 5 s later with GOAWAY, 39 bytes in a record; the client closes at
+/// once (frames 2441 to 2822 of a browser). Nobody had waited for that.
 #[test]
 fn a_farewell_behind_the_first_answers_answers_nothing() {
     for end in [End::Client, End::Server] {
@@ -280,8 +290,9 @@ fn a_farewell_behind_the_first_answers_answers_nothing() {
     }
 }
 
-/// A browser opens a connection in store and asks nothing: behind the Finished come two tickets, and ten seconds later GOAWAY, an alert and FIN (frames 3423 to 3853), or
-/// an alert that its FIN has overtaken (frames 2723 to 3835 of another): nobody had waited for that. An answer to a question beside the Finished is one.
+/// A browser opens a spare connection and asks nothing: after the Finished come two tickets, and ten seconds
+/// later GOAWAY, an alert and FIN (frames 3423 to 3853), or an alert overtaken by its FIN (frames 2723 to
+/// 3835 of another capture): nobody had waited for that. A reply to a request sent with the Finished is one.
 #[test]
 fn a_farewell_behind_the_tickets_answers_no_finished() {
     let farewell = "tickets+9970 S 39\n +0 S 24\n +0 S fin\n +0 C ack";
@@ -310,8 +321,9 @@ fn a_farewell_behind_the_tickets_answers_no_finished() {
     }
 }
 
-/// A browser asks beside a PING on a connection that has been idle, where the capture begins (frames 161 to 190, and 248 to 260 of another): the echo comes first, and the
-/// answer 213 ms later. The server made no pause in it.
+/// A browser sends a request and a PING on an idle connection, where the capture begins (frames 161 to 190,
+/// and 248 to 260 of another): the echo comes first, and the reply 213 ms later. The server did not pause in
+/// it.
 #[test]
 fn the_echo_of_a_ping_beside_a_question_is_no_part_of_the_answer() {
     let asked = [
@@ -336,8 +348,8 @@ fn the_echo_of_a_ping_beside_a_question_is_no_part_of_the_answer() {
     }
 }
 
-/// The same of a server that gives no tickets until it ends the connection after a minute (frames 2205 to 3077 of a browser's): a question beside the Finished is answered by
-/// as many bytes.
+/// The same with a server that gives no tickets until it ends the connection after a minute (frames 2205 to
+/// 3077 of a browser's capture): a request sent with the Finished is answered by as many bytes.
 #[test]
 fn a_ticket_in_front_of_a_farewell_answers_no_finished() {
     for (asked, waited) in [("", false), ("+0.3 C 286", true)] {
@@ -361,8 +373,9 @@ fn a_ticket_in_front_of_a_farewell_answers_no_finished() {
     }
 }
 
-/// Behind all answers a browser of HTTP/2 opens its window, and thirty seconds later GOAWAY comes, in two records (frames 285 to 4714): nobody had waited. Nor had anybody
-/// where a capture begins with what may be SETTINGS and their acknowledgement (frames 13 to 103 of another).
+/// After all replies an HTTP/2 browser updates its window, and thirty seconds later GOAWAY comes, in two
+/// records (frames 285 to 4714): nobody had waited. Nor if a capture begins with what may be SETTINGS and
+/// their acknowledgement (frames 13 to 103 of another).
 #[test]
 fn a_farewell_behind_a_window_answers_nothing() {
     let opened = "handshake
@@ -394,8 +407,9 @@ fn a_farewell_behind_a_window_answers_nothing() {
     }
 }
 
-/// TLS 1.2: the server's Finished and its SETTINGS acknowledge the client's Finished alone, and not the three words of HTTP/2 that had left 0.3 to 0.7 ms behind that; the client
-/// says at once that it has read them. What acknowledges the question comes 2 ms later, and the answer 18 ms behind it (frames 162 to 181 of a browser).
+/// TLS 1.2: the server's Finished and its SETTINGS acknowledge only the client's Finished, not the three
+/// HTTP/2 messages that left 0.3 to 0.7 ms after it; the client acknowledges the SETTINGS at once. The
+/// request is acknowledged 2 ms later, and the reply comes 18 ms after that (frames 162 to 181 of a browser).
 #[test]
 fn what_acknowledges_the_finished_alone_is_no_end_of_the_answer() {
     for end in [End::Client, End::Server] {
@@ -427,8 +441,9 @@ fn what_acknowledges_the_finished_alone_is_no_end_of_the_answer() {
     }
 }
 
-/// TLS 1.3 and HTTP/2: the server's tickets and SETTINGS acknowledge the Finished alone, and not the question that had left behind it (frames 68 to 80 of a browser).
-/// The client acknowledges the SETTINGS; what comes 1.26 s later is the answer.
+/// TLS 1.3 and HTTP/2: the server's tickets and SETTINGS acknowledge only the Finished, not the request that
+/// left after it (frames 68 to 80 of a browser). The client acknowledges the SETTINGS; the data 1.26 s later
+/// is the reply.
 #[test]
 fn what_had_been_said_before_the_question_came_is_no_answer() {
     for own in ["S 618\n +0 S 31 #settings", "S 61\n question+0.1 S 35\n +0 S 31 #settings"] {
@@ -453,15 +468,16 @@ fn what_had_been_said_before_the_question_came_is_no_answer() {
             let last = exchanges.last().expect("a question");
             let (thinks, _, confidence) = server_of(last);
             assert!((1258..=1260).contains(&thinks), "{end:?}: {exchanges:#?}");
-            // Beside the server, what it says so has been said to all that had come.
+            // Near the server, such a message was sent after everything that had arrived.
             let expected = if end == End::Client { Confidence::Likely } else { Confidence::Possible };
             assert!(confidence >= Some(expected), "{end:?}: {exchanges:#?}");
         }
     }
 }
 
-/// ... and where the tickets have come to the Finished alone, a server answers a preface with its SETTINGS before the question behind that has arrived (frames 969 to 1086 of a
-/// browser): what the client acknowledges at once is no beginning of the answer.
+/// ... and if the tickets answered only the Finished, a server answers a preface with its SETTINGS before the
+/// request after it has arrived (frames 969 to 1086 of a browser): data that the client acknowledges at once
+/// is no beginning of the reply.
 #[test]
 fn settings_that_answer_a_preface_are_no_beginning_of_the_answer() {
     let text = "handshake
