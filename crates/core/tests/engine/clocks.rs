@@ -1,5 +1,5 @@
-//! What of a wait was on the way, by the hosts' time stamps: clocks of other systems, that stand still, step, or tick at a rate of
-//! their own, are no measure of a queue.
+//! How much of a wait was on the path, by the hosts' time stamps? Clocks of other systems, which
+//! stand still, step, or tick at their own rate, are no measure of a queue.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server, Unknown};
@@ -18,8 +18,8 @@ fn ticking(mut segments: Vec<Segment>, tick_ms: u32) -> Vec<Segment> {
     segments
 }
 
-/// The same capture from a client whose time stamps count something else: `clock` makes nanoseconds since the capture's start the
-/// value of its stamps. What the server echoes is changed alike.
+/// The same capture from a client whose time stamps count something else: `clock` maps nanoseconds
+/// since the capture's start to TSval. The server's TSecr is changed alike.
 fn stamped(mut segments: Vec<Segment>, clock: impl Fn(i64) -> i64) -> Vec<Segment> {
     let start = segments[0].at;
     let mut client = 0;
@@ -35,8 +35,8 @@ fn stamped(mut segments: Vec<Segment>, clock: impl Fn(i64) -> i64) -> Vec<Segmen
     segments
 }
 
-/// Modbus between hosts with clocks of 100 ms (Windows, VxWorks), FTP from one with 500 ms (Mac OS X): the server's 15 ms
-/// were billed as a queue of half a minute, and exchanges overlapped.
+/// Modbus between hosts with clocks of 100 ms (Windows, VxWorks), FTP from one with 500 ms (Mac OS
+/// X): the server's 15 ms were billed as a queue of half a minute, and exchanges overlapped.
 #[test]
 fn a_slow_time_stamp_clock_is_no_queue() {
     let polls = log("handshake".to_owned() + &"\n +300 C 12\n +15 S 200\n +0 C ack".repeat(120)).rtt(ms(1));
@@ -55,8 +55,8 @@ fn a_slow_time_stamp_clock_is_no_queue() {
     }
 }
 
-/// A panel that polls each 20 ms or whenever it is done, and whose clock counts 1.29 ms a tick, as macOS does while it is busy: the
-/// server's 1 ms was a queue of 3.6 ms.
+/// A panel that polls every 20 ms or whenever it is done, and whose clock has ticks of 1.29 ms,
+/// like that of a busy macOS: the server's 1 ms became a queue of 3.6 ms.
 #[test]
 fn a_clock_at_a_rate_of_its_own_is_no_queue() {
     let polls = each(0..150, |n| format!("+{} C 60\n +1 S 90\n +0 C ack", 2 + n * 7 % 23));
@@ -69,7 +69,8 @@ fn a_clock_at_a_rate_of_its_own_is_no_queue() {
     }
 }
 
-/// A person's phone with a clock of 5 ms (HZ=200), whose radio makes the first answers late; its pause of two seconds was a queue.
+/// A phone with a clock of 5 ms (HZ=200), whose radio delays the first replies; its user's pause of
+/// two seconds became a queue.
 #[test]
 fn a_pause_is_no_queue_before_the_clocks_rate_is_known() {
     let text = "handshake\n +1 C 690\n +400 S 620\n +112 C ack\n +45 C 800\n +230 S 500\n +27 C ack\n +2000 C 800\n +5 S 200\n +0 C ack";
@@ -81,8 +82,9 @@ fn a_pause_is_no_queue_before_the_clocks_rate_is_known() {
     }
 }
 
-/// A telephone whose clock ticks each 10 ms, and whose SYN waited for its radio (frames 1 to 8 of a hotspot's): three ticks within 9 ms were a clock of
-/// milliseconds, and its question 32 ms late. Until the rate has held that is no more than possible.
+/// A phone whose clock ticks every 10 ms, and whose SYN waited for its radio (frames 1 to 8 of a
+/// hotspot's capture): three ticks within 9 ms looked like a millisecond clock, and its request 32
+/// ms late. Until the rate has held, that is only possible.
 #[test]
 fn a_late_first_packet_makes_no_certain_queue() {
     let text = "@0 C syn late=12\n +0 S syn\n +0 C ack\n +58 C 517 #q\n +0 S ack\n q+14 S 3636\n +12 C ack";
@@ -98,7 +100,8 @@ fn a_late_first_packet_makes_no_certain_queue() {
     }
 }
 
-/// A host slept for 13 s, or its clock stood still while it was idle: the question behind that had not been on its way.
+/// A host slept for 13 s, or its clock stood still while it was idle: the next request had not been
+/// delayed on the path.
 #[test]
 fn a_step_that_stays_is_the_clock() {
     for pause_ms in [0, 7_700] {
@@ -116,7 +119,7 @@ fn a_step_that_stays_is_the_clock() {
     }
 }
 
-/// One host stood still for 48 s, and both its clocks with it.
+/// One host stood still for 48 s, with both its clocks.
 #[test]
 fn on_one_host_nothing_is_queued() {
     let polls = each(0..300, |_| "+1000 C 60\n +1 S 90\n +0 C ack".to_owned());
@@ -134,7 +137,8 @@ fn on_one_host_nothing_is_queued() {
     assert!(seen.queued() == Duration::ZERO, "{seen}");
 }
 
-/// A request that was late beside others that were late as well is still told, and so is a lone one of a clock that is known.
+/// A late request among other late ones is still reported, and so is a single one of a clock that
+/// is known.
 #[test]
 fn a_queue_is_still_one() {
     let polls = each(0..20, |_| "+100 C 60\n +1 S 90\n +0 C ack".to_owned());
@@ -150,7 +154,7 @@ fn a_queue_is_still_one() {
     );
 }
 
-/// A clock that steps back twice by more than packets can overtake each other measures nothing.
+/// A clock that steps back twice, by more than packets can overtake each other, measures nothing.
 #[test]
 fn a_clock_that_steps_back_again_and_again_is_not_believed() {
     let text = "handshake\n +1 C 100\n +5 S 200\n +0 C ack\n +1 C 100\n +300 S 200\n +0 C ack\n";
@@ -165,8 +169,9 @@ fn a_clock_that_steps_back_again_and_again_is_not_believed() {
     }
 }
 
-/// A login prompt comes 1.09 seconds behind the banner, one tick of half a second later (frames 27 and 29 of a telnet session), and the
-/// lines of a session some 200 ms apart: before the clock's rate is known, a stamp or two say nothing of when a segment left.
+/// A login prompt comes 1.09 seconds after the banner, one tick of half a second later (frames 27
+/// and 29 of a telnet session), and the lines of a session some 200 ms apart: until the clock's
+/// rate is known, a stamp or two do not show when a segment left.
 #[test]
 fn a_stamp_of_an_unknown_slow_clock_makes_no_link_slow() {
     let text = "handshake\n +100 C 6\n +1 S ack\n +0 S 15\n +10 C ack\n +1 S 32\n +19 C ack\n +1089 S 7\n +10 C ack\n \
@@ -184,8 +189,9 @@ fn a_stamp_of_an_unknown_slow_clock_makes_no_link_slow() {
     }
 }
 
-/// Readings of 26 bytes leave once a second. One comes 2.9 seconds late, because both hosts and the capture had slept (frames 522 to 528 of a
-/// broker's): nothing of the broker's was on its way, so that no link was busy with that.
+/// Readings of 26 bytes leave once a second. One comes 2.9 seconds late, because both hosts and the
+/// capture had slept (frames 522 to 528 of a broker's capture): nothing of the broker's was in
+/// flight, so no link was busy with it.
 #[test]
 fn no_link_is_busy_with_what_left_a_second_later() {
     let readings =
@@ -196,9 +202,10 @@ fn no_link_is_busy_with_what_left_a_second_later() {
     assert!(seen.spent(Cause::Bandwidth, Path) < ms(100), "{seen}");
 }
 
-/// Time stamps of both ends stand still for two seconds in the middle of a page on one host (frames 1014 to 1018 and 1055 to 1059 of a file
-/// whose times had been moved; a virtual machine that is suspended looks the same): no acknowledgement was held back, no buffer full.
-/// Where they go on, the client had held it back.
+/// Time stamps of both ends stand still for two seconds in the middle of a page on one host (frames
+/// 1014 to 1018 and 1055 to 1059 of a file whose times had been moved; a suspended virtual machine
+/// looks the same): no ACK was delayed, no buffer full. If they advance, the client had delayed the
+/// ACK.
 #[test]
 fn nobody_waits_while_the_clocks_stand_still() {
     for stands in [true, false] {
@@ -220,8 +227,8 @@ fn nobody_waits_while_the_clocks_stand_still() {
     }
 }
 
-/// A clock that counts milliseconds and ticks twice a second, as a Mac's did that asked for directories: a stamp says nothing of how long behind
-/// the tick its packet left, once it has ticked four times.
+/// A clock that counts milliseconds but ticks twice a second, as of a Mac that listed directories:
+/// once it has ticked four times, a stamp does not show how long after the tick its packet left.
 #[test]
 fn a_clock_that_counts_more_finely_than_it_ticks_is_no_queue() {
     let sent: [(i64, i64); 8] = [
@@ -249,8 +256,9 @@ fn a_clock_that_counts_more_finely_than_it_ticks_is_no_queue() {
     }
 }
 
-/// A SYN-ACK had stood on Wi-Fi for 74 ms, so that eight ticks of 10 ms passed within 6 behind it, and the answer comes 56 ticks later
-/// (frames 6, 20 and 21 of a small computer's web server): no queue, which ticks of a millisecond would show. Which of the two is not known yet.
+/// A SYN-ACK was held up on Wi-Fi for 74 ms, so that eight ticks of 10 ms passed within the next 6,
+/// and the reply comes 56 ticks later (frames 6, 20 and 21 of a small computer's web server): no
+/// queue, as millisecond ticks would show. Which of the two it is, is not known yet.
 #[test]
 fn a_late_first_packet_does_not_make_a_servers_time_a_queue() {
     let text =
@@ -262,8 +270,9 @@ fn a_late_first_packet_does_not_make_a_servers_time_a_queue() {
     assert_eq!(sure, Some(Possible), "{seen}");
 }
 
-/// The capture's clock is set once, by a second, while the server works or while nothing happens: both ends' stamps say so. Nobody took that
-/// second, no queue held anything for so long, and what comes later is measured as before.
+/// The capture's clock is set once, by a second, while the server works or while nothing happens:
+/// both ends' stamps show it. That second is no one's time, no queue held anything for so long, and
+/// later times are measured as before.
 #[test]
 fn a_clock_that_is_set_once_is_nobody_s_time() {
     let text = settled(12) + &"\n +150 C 100\n +40 S 200\n +0 C ack".repeat(8);
@@ -291,7 +300,8 @@ fn a_clock_that_is_set_once_is_nobody_s_time() {
     }
 }
 
-/// A capture whose clock goes on by 10 ms: nothing of less than two of these is a queue, nor surely a server's.
+/// A capture whose clock advances by 10 ms: nothing below two ticks is a queue, nor certainly the
+/// server's time.
 #[test]
 fn a_clock_of_ten_milliseconds_shows_no_less_than_two_of_them() {
     let text = settled(4) + &each(0..60, |n| format!("+{} C 100\n +3 S 200\n +0 C ack", 37 + n * 13 % 17));
@@ -309,7 +319,8 @@ fn a_clock_of_ten_milliseconds_shows_no_less_than_two_of_them() {
     }
 }
 
-/// ... and not that an answer was no later for the rest of its question: that is a rest that Nagle held.
+/// ... nor does it show that a reply was no later for the rest of its request: Nagle held that
+/// rest.
 #[test]
 fn a_clock_of_ten_milliseconds_does_not_show_what_an_answer_waited_for() {
     let stall = [0, 3, 6, 9, 4, 1, 7]
@@ -326,8 +337,9 @@ fn a_clock_of_ten_milliseconds_does_not_show_what_an_answer_waited_for() {
     }
 }
 
-/// A server's clock ticks each 10 ms and loses one in a thousand of them (frames 36 to 51 of a small web server's, 17 to 24 s behind its first one): its 30 to
-/// 43 ms were a queue of up to 17.8, beside what had come 20 s before.
+/// A server's clock ticks every 10 ms and loses one tick in a thousand (frames 36 to 51 of a small
+/// web server's capture, 17 to 24 s after its first one): its 30 to 43 ms became a queue of up to
+/// 17.8, compared with packets of 20 s before.
 #[test]
 fn a_clock_that_loses_ticks_is_no_queue() {
     let asked = [
@@ -358,8 +370,10 @@ fn a_clock_that_loses_ticks_is_no_queue() {
     assert!(seen.queued() <= ms(1), "{seen}");
 }
 
-/// A question's acknowledgement, which its host had held back for 40 ms, stands on its way for 96 more; the answer comes 32 ms behind it, and by the server's clock 128 (frames
-/// 532 to 816 of a browser's, whose SYN had stood for a second). What of the rest was the way, and what the timer, no stamp tells.
+/// A request's ACK, which its host had delayed by 40 ms, is held up on the path for 96 more; the
+/// reply comes 32 ms after it, and by the server's clock 128 (frames 532 to 816 of a browser's
+/// capture, whose SYN had been held up for a second). No stamp shows how much of the rest was the
+/// path's, and how much the timer's.
 #[test]
 fn what_the_servers_clock_leaves_of_a_late_acknowledgement_is_possibly_the_way() {
     let text = "@0 C syn late=1138 #one\n @1021.5 C syn late=117.5\n one+0 S syn\n +0 C ack\n +1.7 C 517 #q\n q+40 S ack late=96\n \
@@ -371,8 +385,9 @@ fn what_the_servers_clock_leaves_of_a_late_acknowledgement_is_possibly_the_way()
     assert!(way.ns <= ms(45) && way.confidence == Possible, "{seen}");
 }
 
-/// A SYN-ACK stands on its way for 67 ms, as its stamp and the next acknowledgement's say, which comes after 14; the answer is 61 ms behind that by its server's clock, and 29
-/// late itself (frames 222 to 259 of a browser's): no host in between has acknowledged.
+/// A SYN-ACK is held up on the path for 67 ms, as its stamp shows, and that of the next
+/// acknowledgement, which comes after 14; the reply comes 61 ms later by its server's clock, and is
+/// 29 late itself (frames 222 to 259 of a browser's capture): no host in between has acknowledged.
 #[test]
 fn whose_syn_ack_was_late_by_the_same_clock_acknowledges_itself() {
     let text =

@@ -1,4 +1,4 @@
-//! Several questions under way at once, where something says which message answers which.
+//! Several requests under way at once, where something shows which message answers which.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server, Unknown};
@@ -8,7 +8,8 @@ use tcpwhy_wire::Duration;
 
 use crate::packet_log::{End, MSS, each, log, ms};
 
-/// Ten calls, begun every 10 ms, each answered 50 ms after it arrived: four others are under way meanwhile.
+/// Ten calls, begun every 10 ms, each answered 50 ms after it arrived: four others are under way
+/// meanwhile.
 fn multiplexed(id: impl Fn(u32) -> String) -> String {
     let call = |n: u32| {
         let (begun, label, id) = (200 + 10 * n, n, id(n));
@@ -19,7 +20,8 @@ fn multiplexed(id: impl Fn(u32) -> String) -> String {
     format!("handshake\n{}", each(0..10, call))
 }
 
-/// A server of 50 ms behind a client that multiplexes takes 50 ms, not what passes from one reply to the next.
+/// A server that takes 50 ms, with a client that multiplexes, takes 50 ms, not the time from one
+/// reply to the next.
 #[test]
 fn each_answer_belongs_to_its_own_question() {
     for rtt in [ms(0.2), ms(20), ms(80)] {
@@ -35,8 +37,9 @@ fn each_answer_belongs_to_its_own_question() {
     }
 }
 
-/// Answers of 268 bytes come at once, one of them after 3 ms, though its stamp says that it left as soon as the others (frames 7 to 13 of a
-/// mount by NFS, near who asks): nothing was under way before it, so that no link was busy with what there was to carry.
+/// Replies of 268 bytes come at once, one of them after 3 ms, though by its stamp it left as soon
+/// as the others (frames 7 to 13 of an NFS mount, near the client): nothing was under way before
+/// it, so the link was not busy.
 #[test]
 fn an_answer_that_comes_late_behind_nothing_shows_no_link() {
     let call = |n: u32, late: f64| {
@@ -50,7 +53,7 @@ fn an_answer_that_comes_late_behind_nothing_shows_no_link() {
     assert_eq!(seen.spent(Cause::Bandwidth, Path), ms(0), "{seen}");
 }
 
-/// Answers may overtake each other where an identifier tells them apart.
+/// Replies may overtake each other if identifiers distinguish them.
 #[test]
 fn answers_may_come_in_any_order() {
     let call = |n: i64| {
@@ -66,7 +69,8 @@ fn answers_may_come_in_any_order() {
     });
 }
 
-/// A pipeline of HTTP/1.1 (RFC 9112, 9.3.2): the requests leave together, and the server works on one after the other.
+/// A pipeline of HTTP/1.1 (RFC 9112, 9.3.2): the requests leave together, and the server handles
+/// one after the other.
 #[test]
 fn a_pipeline_waits_for_all_that_is_before_it() {
     let text = "handshake
@@ -88,7 +92,7 @@ fn a_pipeline_waits_for_all_that_is_before_it() {
     });
 }
 
-/// What is lost of one answer holds up those behind it, and each is billed what it waited.
+/// A loss in one reply holds up those after it, and each is billed what it waited.
 #[test]
 fn a_loss_delays_every_answer_behind_it() {
     let text = "handshake
@@ -111,7 +115,7 @@ fn a_loss_delays_every_answer_behind_it() {
     });
 }
 
-/// One question at a time needs nobody to read the protocol: the bills are the same, byte for byte.
+/// With one request at a time the protocol need not be read: the bills are the same, byte for byte.
 #[test]
 fn marks_change_nothing_where_one_question_is_under_way() {
     let exchange = |marked: bool, n: u32| {
@@ -129,7 +133,8 @@ fn marks_change_nothing_where_one_question_is_under_way() {
     }
 }
 
-/// A probe for a loss that was none (a client that slept): the acknowledgement says that the bytes had come twice (RFC 2883).
+/// A tail loss probe without a loss (a client that slept): the acknowledgement shows that the bytes
+/// came twice (RFC 2883).
 #[test]
 fn what_was_sent_again_for_nothing_delays_nobody() {
     let text = "handshake
@@ -149,7 +154,8 @@ fn what_was_sent_again_for_nothing_delays_nobody() {
     });
 }
 
-/// A stream on which the server tells news every 5 s (gRPC): the answer is the first, and nobody waits for the others.
+/// A stream on which the server sends news every 5 s (gRPC): the reply is the first message, and
+/// nobody waits for the others.
 #[test]
 fn news_on_an_open_stream_are_no_part_of_the_answer() {
     let news = each(1..=5, |n| format!("first+{} S 40 answers=1 part #n{n}\n n{n}+0 C ack", 5_000 * n));
@@ -170,8 +176,9 @@ fn news_on_an_open_stream_are_no_part_of_the_answer() {
     });
 }
 
-/// Answers that leave as an acknowledgement arrives may have been held by Nagle, or not: here three of them by chance. A server that goes
-/// on without one, again and again, has set TCP_NODELAY, and nothing is missing from the capture.
+/// Replies that leave when an acknowledgement arrives may have been held by Nagle or not: here
+/// three of them by chance. A server that repeatedly continues without one has set TCP_NODELAY, and
+/// nothing is missing from the capture.
 #[test]
 fn a_server_that_sends_beside_small_ones_does_not_mind_nagle() {
     let asks = each(0..20, |n| format!("@{} C 60 asks={n} #q{n}", 200 + n));
@@ -185,8 +192,9 @@ fn a_server_that_sends_beside_small_ones_does_not_mind_nagle() {
     });
 }
 
-/// Where little of each packet was captured, an answer's head may not be there to be read: it is an answer all the same, and the next
-/// question waits for nothing of it. With identifiers it may be that of another question.
+/// If little of each packet was captured, the head of a reply may be missing: it is a reply all the
+/// same, and the next request does not wait for its rest. With identifiers it may belong to another
+/// request.
 #[test]
 fn an_answer_without_a_head_that_can_be_read_is_one() {
     let calls = each(0..6, |_| "+5 C 41 asks\n +3 S 1448".to_owned());
@@ -199,8 +207,8 @@ fn an_answer_without_a_head_that_can_be_read_is_one() {
     });
 }
 
-/// A filtered capture has neither the first answer nor an acknowledgement by itself: the next question acknowledges it, and is answered
-/// after 120 ms. Nothing says when the first one was.
+/// A filtered capture has neither the first reply nor a bare ACK of it: the next request
+/// acknowledges it, and is answered after 120 ms. Nothing shows when the first was.
 #[test]
 fn an_answer_that_is_in_no_packet_was_given_before_the_next_question() {
     let text = "handshake
@@ -221,8 +229,8 @@ fn an_answer_that_is_in_no_packet_was_given_before_the_next_question() {
     });
 }
 
-/// Of two questions one is never answered: how long the way is has been seen, and that somebody waited for it to arrive is no more than
-/// possible.
+/// One of two requests is never answered: the RTT is known, but that somebody waited for its
+/// arrival is only possible.
 #[test]
 fn a_question_that_is_not_answered_is_hardly_waited_for() {
     let text = "handshake\n +5 C 60 asks=1 #q\n +1 C 80 asks=2\n q+30 S 90 answers=1 #a\n a+0 C ack\n +500 C fin\n +0 S fin\n +0 C ack";
@@ -234,7 +242,8 @@ fn a_question_that_is_not_answered_is_hardly_waited_for() {
     });
 }
 
-/// Two questions of 48 bytes are always under way, 14 ms apart, each asked when the answer to the last but one has come: a disk's reads.
+/// Two requests of 48 bytes are always under way, 14 ms apart, each sent when the reply to the last
+/// but one has come: a disk's reads.
 fn two_at_a_time(think_ms: u32) -> String {
     let asked = |n: u32| {
         let when = if n < 2 { format!("@{}", 100 + 14 * n) } else { format!("a{}+0.1", n - 2) };
@@ -243,8 +252,8 @@ fn two_at_a_time(think_ms: u32) -> String {
     format!("handshake\n {}", each(0..16, asked))
 }
 
-/// Nobody pauses within a question who asks the next one before the answer to that has come, whatever protocol that is. Before an answer has
-/// come to another one, nothing tells.
+/// A client that sends the next request before the reply has come does not pause within a request,
+/// whatever the protocol. Before a reply to another request has come, nothing shows it.
 #[test]
 fn whoever_asks_beside_an_answer_does_not_pause() {
     for (think, rtt) in [(0, 20), (0, 30), (12, 20), (30, 20)] {
@@ -258,7 +267,7 @@ fn whoever_asks_beside_an_answer_does_not_pause() {
     }
 }
 
-/// Near the server each of them has a bill of its own as soon as it is answered before the next one arrives.
+/// Near the server each of them has its own bill once it is answered before the next one arrives.
 #[test]
 fn what_is_answered_before_the_next_one_comes_is_a_question() {
     log(two_at_a_time(12)).rtt(ms(20)).both_ends(|seen| {
@@ -272,7 +281,8 @@ fn what_is_answered_before_the_next_one_comes_is_a_question() {
     });
 }
 
-/// Somebody who keeps his question open may be told something else on its stream: what comes next need not be an answer.
+/// A client that keeps its request's stream open may receive something else on it: the next message
+/// need not be a reply.
 #[test]
 fn what_comes_on_a_stream_that_stays_open_may_be_news() {
     let text = "handshake

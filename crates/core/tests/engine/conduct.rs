@@ -1,4 +1,4 @@
-//! How the ends behave, and what each round trip carried: what the log says must be what the packets show.
+//! How the ends behave, and what each round trip carried: the report must match the packets.
 
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::conduct::Write;
@@ -18,8 +18,8 @@ fn whole(log: &PacketLog, end: End) -> Connection {
     analysis.finish().connections.remove(0)
 }
 
-/// A server of Linux: its first three lone segments are acknowledged at once, the next five after 40 ms, and every second
-/// one of a burst.
+/// A Linux server: its first three single segments are acknowledged at once, the next five after 40
+/// ms, and every second one of a burst.
 #[test]
 fn acknowledgements_are_prompt_held_back_or_of_several() {
     let lone = |wait: f64, times: usize| format!("+200 C 100\n +{wait} S ack\n").repeat(times);
@@ -92,7 +92,8 @@ fn writes_are_what_ends_with_a_push_that_is_not_full() {
     }
 }
 
-/// Flights of 20 segments, the first of which is lost three times; the flights behind each recovery.
+/// Flights of 20 segments, the first of which is lost three times, and the flights after each
+/// recovery.
 #[test]
 fn what_goes_on_after_a_loss_shows_the_controller() {
     for (kept, name) in [(10, "reno"), (14, "cubic"), (20, "bbr")] {
@@ -109,7 +110,7 @@ fn what_goes_on_after_a_loss_shows_the_controller() {
         let log = log(lines.join("\n")).rtt(ms(40));
         let controller = whole(&log, End::Server).conduct(Side::Server).controller.expect("three recoveries");
         assert_eq!((controller.looks_like, controller.recoveries), (Some(name), 3), "{controller:?}");
-        // At the client nothing shows what is in flight.
+        // The client's capture does not show what is in flight.
         assert_eq!(whole(&log, End::Client).conduct(Side::Server).controller, None);
     }
 }

@@ -1,4 +1,5 @@
-//! Hosts that number all packets that they send in one row (IPv4's identification): packets to others are no lost ones.
+//! Hosts that number all their packets from one counter (IPv4's identification): packets to others
+//! are not lost ones.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
@@ -8,7 +9,8 @@ use tcpwhy_wire::Segment;
 use crate::packet_log::{CLIENT, End, each, log, ms, settled};
 use crate::seen::Seen;
 
-/// Windows numbers all packets of the host in one row: a pause in which it talked to others is no lost tail.
+/// Windows numbers all packets of the host from one counter: a pause in which it talked to others
+/// is no lost tail.
 #[test]
 fn a_host_that_numbers_all_its_packets_in_one_row_has_lost_nothing() {
     let pushes = settled(8) + &each(1..12, |n| format!("+{} S 100 \n +0 C ack", n * 700));
@@ -30,7 +32,7 @@ fn a_host_that_numbers_all_its_packets_in_one_row_has_lost_nothing() {
     }
 }
 
-/// A server that takes three seconds and is busy elsewhere meanwhile has sent nothing twice.
+/// A server that takes three seconds and is busy elsewhere meanwhile has retransmitted nothing.
 #[test]
 fn a_long_think_is_not_shortened_by_packets_to_others() {
     let slow = settled(8) + "+5 C 100\n +3000 S 100 \n +0 C ack";
@@ -45,8 +47,9 @@ fn a_long_think_is_not_shortened_by_packets_to_others() {
     }
 }
 
-/// A printer that reads a buffer's worth each second, and a host that talks to others meanwhile: what leaves as the
-/// window opens was waiting for that, and near its sender nothing can have been sent unseen.
+/// A printer that reads one buffer a second, and a host that talks to others meanwhile: data that
+/// leaves as the window opens was waiting for that, and near its sender no retransmission can have
+/// gone unseen.
 #[test]
 fn what_an_opening_window_lets_go_is_no_repair() {
     let job =
@@ -68,8 +71,9 @@ fn what_an_opening_window_lets_go_is_no_repair() {
     }
 }
 
-/// Windows and a NAT number all packets of a host in one row, and a reply whose second half came as late as a timer looked repaired.
-/// What came a minute later is none of its copies: a keep-alive was acknowledged with the next sequence number in between.
+/// Windows and a NAT number all packets of a host from one counter, and a reply whose second half
+/// came as late as a timer looked repaired. Data a minute later is no retransmission: a keep-alive
+/// was acknowledged with the next sequence number in between.
 #[test]
 fn nothing_is_lost_that_was_not_sent_yet() {
     for keep_alive in ["", "+40000 C 899..900\n +0 S ack\n"] {
@@ -90,8 +94,8 @@ fn nothing_is_lost_that_was_not_sent_yet() {
     }
 }
 
-/// Windows counts the packets of all connections in one row, and lets them live 128 hops (two connections of a game between two such
-/// hosts, captured where one of them receives).
+/// Windows counts the packets of all connections together, and sends with a TTL of 128 (two
+/// connections of a game between two such hosts, captured where one of them receives).
 #[test]
 fn numbers_of_a_host_that_counts_all_its_packets_tell_of_no_loss() {
     let text = "handshake\n +0.1 C 32\n +1.9 C 134\n +0 S ack\n +3 C 32\n +0.7 C 144\n +0 S ack\n +98 C 76\n +0.3 C 76\n +0 S ack\n \
@@ -113,8 +117,9 @@ fn numbers_of_a_host_that_counts_all_its_packets_tell_of_no_loss() {
     }
 }
 
-/// An audio processor reports by its own timer, and counts all that it sends in one row (frames 4 to 9 of a subscription to it): of one small report
-/// that was lost twice not five packets are missing.
+/// An audio processor reports by its own timer, and numbers all its packets from one counter
+/// (frames 4 to 9 of a subscription to it): a small report that was lost twice cannot account for
+/// five missing packets.
 #[test]
 fn more_packets_than_timers_ran_are_no_copies_of_a_small_one() {
     let text = "handshake
@@ -139,8 +144,9 @@ fn more_packets_than_timers_ran_are_no_copies_of_a_small_one() {
     }
 }
 
-/// The address translation of a virtual machine numbers all that it sends in one row, the SYN-ACK as well, and acknowledges for the servers behind it,
-/// which are 268 ms away (frames 158 to 186 of a virtual machine's): what it sent to others in between is no first copy of an answer.
+/// A virtual machine's NAT numbers all its packets from one counter, the SYN-ACK included, and
+/// acknowledges for the servers beyond it, 268 ms away (frames 158 to 186 of a virtual machine's
+/// capture): its packets to others in between are no lost transmission of a reply.
 #[test]
 fn who_numbers_its_syn_ack_counts_what_it_sends_to_others() {
     let text = "@0 C syn\n +268 S syn\n +0 C ack\n +3 C 675 #a\n +0 S ack\n a+296 S 1300\n +0 C ack\n +0.4 S 1440\n +0 C ack\n +9 C 126 #b\n \

@@ -1,5 +1,5 @@
-//! What becomes of segments with a wrong checksum? The capture sees them, and nobody takes them: the wait for the next copy is a
-//! loss on the path, and nothing else that they say is true.
+//! What becomes of segments with a wrong checksum? The capture sees them, but the receiver drops
+//! them: the wait for the retransmission is a loss on the path, and nothing else in them is true.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
@@ -25,7 +25,8 @@ fn a_damaged_request_waits_for_its_timer() {
     });
 }
 
-/// All of an answer is damaged, and comes again by its sender's timer, or after the request has: its server had thought for 4 ms.
+/// A whole reply is damaged, and is retransmitted by its sender's timer, or after the request is:
+/// its server had thought for 4 ms.
 #[test]
 fn a_damaged_answer_was_thought_about_once_and_waits_for_its_timer() {
     let rtt = ms(20);
@@ -43,7 +44,8 @@ fn a_damaged_answer_was_thought_about_once_and_waits_for_its_timer() {
     }
 }
 
-/// The third of ten segments; selective acknowledgements of what came behind it bring its second copy.
+/// The third of ten segments; selective acknowledgements of the later ones trigger its
+/// retransmission.
 #[test]
 fn a_damaged_segment_of_a_reply_is_repaired_like_a_lost_one() {
     let rtt = ms(40);
@@ -67,13 +69,13 @@ fn a_damaged_segment_of_a_reply_is_repaired_like_a_lost_one() {
         seen.exchange(4).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Loss, Path, rtt)]);
         assert_eq!(seen.exchange(4).of(Cause::Loss).confidence, Certain, "{seen}");
     }
-    // As the capture at the sender has it, where it was lost behind that.
+    // As in the sender's capture, if it was lost later on the path.
     let (damaged, lost) = (reply("damaged").seen_at(End::Server), reply("lost").seen_at(End::Server));
     assert_eq!(damaged.report.bill, lost.report.bill, "{damaged} but {lost}");
 }
 
-/// Resets, acknowledgements, windows, SYNs and data of anybody's making between the packets of a connection: the bill is the one without
-/// them.
+/// Forged resets, acknowledgements, windows, SYNs and data between the packets of a connection: the
+/// bill is the one without them.
 #[test]
 fn what_a_damaged_header_says_is_not_believed() {
     let text =

@@ -1,5 +1,5 @@
-//! What does a line say beside its time: how much was held, which window was full, which timer ran? Each figure is one of the
-//! log's own.
+//! What does a line say besides its time: how much was held, which window was full, which timer
+//! ran? Each figure is one of the log's own.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
@@ -10,12 +10,13 @@ use crate::packet_log::{End, MSS, PacketLog, each, log, ms, settled};
 
 const FULL_WINDOW: u32 = 48 * MSS as u32;
 
-/// The detail of a cause's line in one exchange, from both ends; `waits`, which every line has, left out.
+/// The detail of a cause's line in one exchange, from both ends, without `waits`, which every line
+/// has.
 fn details(log: &PacketLog, exchange: usize, cause: Cause) -> [Detail; 2] {
     End::BOTH.map(|end| Detail { waits: None, ..log.seen_at(end).exchange(exchange).of(cause).detail })
 }
 
-/// A timer of the sender's kernel, which is estimated: it cannot be shorter than 200 ms and the round trip.
+/// The estimated timer of the sender's kernel: it cannot be shorter than 200 ms plus the RTT.
 fn is_timer(timer: Option<Duration>, rtt: Duration) -> bool {
     timer.is_some_and(|timer| timer >= ms(200) + rtt && timer <= ms(210) + rtt)
 }
@@ -40,7 +41,7 @@ fn a_cork_says_what_it_held_and_its_timer() {
     }
     let whole = each([2.7, 4.9, 3.1, 1.8, 2.4, 4.1], |pause| {
         let round = ms(4.0 + 208.0 + pause).as_nanos();
-        // The next tick of 4 ms behind the timer.
+        // The next tick of 4 ms after the timer.
         let late = ms(0.000_001 * ((4_000_000 - round % 4_000_000) % 4_000_000) as f64);
         format!("+{pause} C 100\n +{} S 200\n +0 C ack", 208.0 + late.as_nanos() as f64 / 1e6)
     });
@@ -78,7 +79,7 @@ fn a_full_window_says_how_large_it_is_and_that_the_flight_is_as_large() {
     for detail in details(&fetch, 1, Cause::ReceiveWindow) {
         assert_eq!((detail.window_bytes, detail.flight_bytes), (Some(full), Some(full)));
     }
-    // Where Nagle holds the rest behind it: both lines say what they held.
+    // If Nagle holds the rest after it: both lines say what they held.
     let tail = log("handshake
          +5 C 100
          +0 S 1448x20 more #flight
@@ -114,7 +115,7 @@ fn a_repair_says_which_it_was() {
         assert_eq!(detail, Detail { form: Some(Form::Fast), ..repair });
     }
     let timeout = log(settled(20) + "+5 C 100 lost #request\n request+240 C 2000..2100\n +0 S 200").rtt(rtt);
-    // The server's capture sees the second copy only.
+    // The server's capture sees only the retransmission.
     for (detail, form) in
         details(&timeout, 21, Cause::Rto).into_iter().zip([Form::Timeout, Form::UnseenFirstCopy])
     {
@@ -128,7 +129,8 @@ fn a_repair_says_which_it_was() {
     }
 }
 
-/// Ten segments and then the twenty that they let go, all lost: the window before them is a line beside the repair.
+/// Ten segments, then the twenty that they release, all lost: the window before them is a line
+/// besides the repair.
 #[test]
 fn a_window_before_a_lost_flight_says_what_was_in_flight() {
     let first = each(1..10, |n| format!("s0+0 S 1448 more #s{n}"));

@@ -1,4 +1,4 @@
-//! How far away is an end: what shows it, what only bounds it, and what of a wait is the way's although nothing on it is seen.
+//! How far away is an end? What shows it, what only bounds it, and what of a wait is the path's although no packet shows it.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
@@ -18,7 +18,7 @@ fn sure_of(exchange: &Exchange, cause: Cause) -> Confidence {
     lines.map(|line| line.confidence).max().unwrap_or(Possible)
 }
 
-/// The last exchanges of a long conversation, and what both hosts' packets have left to live.
+/// The last exchanges of a long conversation, with these TTLs in both hosts' packets.
 fn midway(talk: &PacketLog, end: End, ttl: [u8; 2]) -> Vec<Segment> {
     let mut segments = talk.capture(end).split_off(20);
     for segment in &mut segments {
@@ -46,7 +46,7 @@ fn one_host_is_no_path_of_30_ms() {
     }
 }
 
-/// Nor does any here; but the server's packets have passed no router and the client's have: the capture stands beside the server.
+/// Nor here; but the server's packets have passed no router and the client's have: the capture is near the server.
 #[test]
 fn a_capture_beside_the_server_needs_no_acknowledgement_to_know_that() {
     let talk = thirty().rtt(ms(40));
@@ -54,14 +54,14 @@ fn a_capture_beside_the_server_needs_no_acknowledgement_to_know_that() {
     for exchange in &beside.connection().exchanges {
         assert!(of(exchange, Cause::ServerThink) >= ms(28), "{beside}");
     }
-    // Where it stands beside the client, what the server's answers took is way or program, nobody knows.
+    // Near the client, the time of the server's replies may be the path's or the program's.
     let far = Seen::of(midway(&talk, End::Client, [64, 51]), "the client, midway");
     for exchange in &far.connection().exchanges {
         assert_eq!(sure_of(exchange, Cause::RoundTrip), Possible, "{far}");
     }
 }
 
-/// The client's acknowledgements ride on its next poll, 90 ms later: nobody waited for that, and no exchange took longer for it.
+/// The client's ACKs ride on its next poll, 90 ms later: nobody waited, and no exchange took longer for it.
 #[test]
 fn the_pause_before_the_next_poll_is_no_way_back() {
     let polls = log("handshake".to_owned() + &"\n +90 C 100\n +30 S 200".repeat(30)).rtt(ms(2));
@@ -76,8 +76,8 @@ fn the_pause_before_the_next_poll_is_no_way_back() {
     }
 }
 
-/// The client's third packet is not in the capture, and its polls are the first to acknowledge what the server sent: how long it paused is
-/// no way, and nobody waited for that. Where the packet is there, it tells how far away the client is.
+/// The client's third packet is missing from the capture, and its polls are the first to acknowledge the server's data: the
+/// pause before them is no RTT, and nobody waited for it. If captured, the packet shows the RTT.
 #[test]
 fn a_poll_in_the_place_of_the_third_packet_is_no_way_back() {
     for (third, timestamps) in [("unseen", true), ("unseen", false), ("", true), ("", false)] {
@@ -97,8 +97,8 @@ fn a_poll_in_the_place_of_the_third_packet_is_no_way_back() {
     }
 }
 
-/// The third packet is missing, and the client holds each acknowledgement back for 161 ms: that is longer than a prompt one takes, and
-/// no way of 161 ms is certain. A bare acknowledgement at once shows it.
+/// The third packet is missing, and the client delays each ACK by 161 ms: longer than a prompt one, and no RTT of 161 ms is
+/// certain. A bare ACK at once shows it.
 #[test]
 fn a_held_back_acknowledgement_in_the_place_of_the_third_packet_is_likely_at_most() {
     let held = "@0 C syn\n +0 S syn\n +0 C ack unseen\n +161 S 50\n +161 C ack\n".to_owned()
@@ -114,7 +114,8 @@ fn a_held_back_acknowledgement_in_the_place_of_the_third_packet_is_likely_at_mos
     }
 }
 
-/// A client of which only its timer's acknowledgements are seen: 40 ms, or a way of 40 ms; or 51.5 ms, as a host of Windows takes (frames 145 to 148 of a loudspeaker's).
+/// Only a client's timed ACKs are seen: 40 ms, or an RTT of 40 ms; or 51.5 ms, as Windows takes (frames 145 to 148 of a
+/// loudspeaker).
 #[test]
 fn a_way_as_long_as_a_timer_is_no_more_than_possible() {
     for timer in [40.0, 51.5] {
@@ -129,7 +130,7 @@ fn a_way_as_long_as_a_timer_is_no_more_than_possible() {
     }
 }
 
-/// Another connection between the two hosts has a handshake, and knows the way.
+/// Another connection between the two hosts has a handshake, which shows the RTT.
 #[test]
 fn what_a_sibling_knows_of_the_way_holds() {
     let sibling = thirty().rtt(ms(2)).between([Endpoint { port: 40_001, ..CLIENT }, SERVER]);
@@ -148,8 +149,9 @@ fn what_a_sibling_knows_of_the_way_holds() {
     }
 }
 
-/// Two streams of small messages cross, without time stamps, 48 ms apart: what one end says 0.1 ms behind the other's word answers an earlier one, and is no
-/// round trip (frames 2559 to 2645 of a remote desktop's). A handshake between the same hosts shows how far away they are, before that and behind it.
+/// Two streams of small messages cross, without time stamps, 48 ms apart: a message 0.1 ms after the peer's answers an
+/// earlier one, and is no round trip (frames 2559 to 2645 of a remote desktop). A handshake between the same hosts shows the
+/// RTT, before and after.
 #[test]
 fn what_crosses_is_no_round_trip() {
     let crossing = each(1..=20, |n| format!("@{} C 83\n @{}.1 S 14", 130 + 30 * n, 106 + 30 * n));
@@ -176,7 +178,7 @@ fn shown_timer() -> String {
     settled(4) + &"+5 C 100\n +40 S ack\n +20 S 200\n +0 C ack\n".repeat(3)
 }
 
-/// A reply 150 ms late that nothing acknowledged before: the request had been on its way.
+/// A reply 150 ms late, with no acknowledgement before it: the request had been on the path.
 #[test]
 fn a_reply_that_comes_unacknowledged_was_not_thought_about() {
     let text = shown_timer() + "+5 C 100 late=150\n +1 S 200\n +0 C ack";
@@ -192,7 +194,7 @@ fn a_reply_that_comes_unacknowledged_was_not_thought_about() {
     assert!(seen.exchange(8).ns(Cause::Queueing, Path) >= ms(148), "{seen}");
 }
 
-/// The same server takes 150 ms, and its timer says so; or its program is quicker than its timer.
+/// The same server takes 150 ms, as its timed ACK shows; or its program is quicker than its timer.
 #[test]
 fn a_server_that_acknowledged_first_was_thinking() {
     let text =
@@ -203,11 +205,11 @@ fn a_server_that_acknowledged_first_was_thinking() {
     });
 }
 
-/// An upload at 10 Mbit/s keeps a queue of 60 ms filled, 50 packets of it, while small requests pass on another connection.
+/// An upload at 10 Mbit/s keeps a queue of 60 ms, 50 packets, filled while small requests use another connection.
 fn beside_an_upload(requests: &str) -> [PacketLog; 2] {
     let upload = each(0..700, |n| {
         let at = 100.0 + 1.2 * f64::from(n);
-        // The first copy of the numbers: a packet enters every 1.2 ms and leaves 60 ms later, once the queue stands.
+        // For the first numbers: a packet enters every 1.2 ms and leaves 60 ms later, once the queue stands.
         let late = (0.6 * f64::from(n)).min(60.0);
         format!("@{at} C 1448x2 more late={late}\n +0 S ack")
     });
@@ -222,7 +224,7 @@ pub(crate) fn merged(logs: &[PacketLog; 2], end: End) -> Seen {
     Seen::of(segments, &format!("the {end:?}, both connections"))
 }
 
-/// What the upload's acknowledgements show to stand in the way of it stands in the way of the requests as well.
+/// The queue that the upload's acknowledgements show delays the requests as well.
 #[test]
 fn a_queue_that_another_connection_fills_delays_requests_and_not_the_server() {
     let requests = each(0..5, |n| format!("@{} C 100 late=60\n +2 S 200\n +0 C ack", 260 + 110 * n));
@@ -237,7 +239,7 @@ fn a_queue_that_another_connection_fills_delays_requests_and_not_the_server() {
     }
 }
 
-/// Beside the same upload, requests that take another way are answered at once, and one that is acknowledged is thought about.
+/// With the same upload, requests on another path are answered at once, and one that is acknowledged is thought about.
 #[test]
 fn a_server_that_thinks_beside_an_upload_thinks() {
     let requests = each(0..5, |n| {
@@ -256,9 +258,9 @@ fn a_server_that_thinks_beside_an_upload_thinks() {
     }
 }
 
-/// A user network opens a connection once its own is open, after 23 ms, acknowledges after 3 and answers after 38 (frames 168 to 173 of a virtual
-/// machine's): no router has touched what comes from a public address to a private one, so that a host stands in between, and the rest of the way
-/// is behind it.
+/// A virtual machine's user network opens a connection once its own is open, after 23 ms, acknowledges after 3 and answers
+/// after 38 (frames 168 to 173 of one): no router has touched packets from a public address to a private one, so a host must
+/// be in between, with the rest of the path beyond it.
 #[test]
 fn a_host_that_must_be_in_between_hides_a_way() {
     let private = Endpoint::v4([10, 0, 2, 15], 50_156);
@@ -274,8 +276,8 @@ fn a_host_that_must_be_in_between_hides_a_way() {
     }
 }
 
-/// Behind a NAT that ends TCP one answer comes sooner than the handshake did, and a question in pieces is answered soon behind its last one (frames 37 to 509, and
-/// 346 to 580, of virtual machines'): the way is as short as the one, and the other does not tell.
+/// With a NAT that terminates TCP, one reply comes sooner than the handshake took, and a request in pieces is answered soon
+/// after the last (frames 37 to 509, and 346 to 580, of virtual machines): the first bounds the RTT, the second does not.
 #[test]
 fn a_way_behind_a_host_is_as_short_as_its_quickest_answer() {
     let ends = [Endpoint::v4([10, 0, 2, 15], 50_156), Endpoint::v4([116, 203, 91, 91], 80)];
@@ -292,9 +294,9 @@ fn a_way_behind_a_host_is_as_short_as_its_quickest_answer() {
     }
 }
 
-/// A network's box takes a connection over behind the SYN-ACK: that came after 19 ms and over nine routers, what acknowledges and answers from then
-/// on comes over one, after 2 and 35 ms (frames 308 to 314 of a campus'). Over as many routers as before, a handshake that took nine times as long may
-/// have waited for something else, and over more the path has changed.
+/// A network's box takes over a connection after the SYN-ACK: that came after 19 ms over nine routers; later ACKs and replies
+/// come over one, after 2 and 35 ms (frames 308 to 314 of a campus). Over as many routers as before, a handshake nine times
+/// as long may have waited for something else; over more, the path has changed.
 #[test]
 fn who_takes_a_connection_over_comes_over_fewer_hops() {
     let text = "@0 C syn\n @19 S syn\n +0 C ack\n +1 C 517 #q\n q+0 S ack\n q+33 S 1400\n +0 C ack";
@@ -311,8 +313,9 @@ fn who_takes_a_connection_over_comes_over_fewer_hops() {
     }
 }
 
-/// A mail server's SYN-ACK takes 221 ms over 24 routers; what acknowledges 27 ms behind the question, with that SYN-ACK's stamp, comes over nine, and answers after 216
-/// (frames 13 to 20 of a small site's): how much of the handshake the way took nobody knows. Over as many routers it was all of it.
+/// A mail server's SYN-ACK takes 221 ms over 24 routers; an ACK 27 ms after the request, with the SYN-ACK's stamp, comes over
+/// nine, and the reply after 216 (frames 13 to 20 of a small site): the path's part of the handshake is unknown. Over as many
+/// routers it was all of it.
 #[test]
 fn the_way_to_who_was_taken_over_from_is_not_certain() {
     let text = "@0 C syn\n @208 S syn\n +0 C ack\n +5 C 36 #q\n q+0 S ack\n q+189 S 177\n +0 C ack\n +1400 C 12\n +200 S 18\n +0 C ack";
@@ -328,9 +331,9 @@ fn the_way_to_who_was_taken_over_from_is_not_certain() {
     }
 }
 
-/// Begun in the middle, answers without a bare acknowledgement come within 0.2 ms, and then one that does not: a question that is acknowledged after
-/// 42 ms, and answered after 80, had arrived (frames 146 to 153 of a core network's database). One that is not acknowledged before its answer may
-/// have been on its way.
+/// Captured from the middle on, replies without bare ACKs come within 0.2 ms, then one that does not: a request acknowledged
+/// after 42 ms, and answered after 80, had arrived (frames 146 to 153 of a core network's database). One that is not
+/// acknowledged before its reply may have been on the path.
 #[test]
 fn an_acknowledgement_by_itself_shows_that_the_question_had_arrived() {
     let calls = each(1..=5, |_| "+5 C 209\n +0.1 S 647".to_owned());
@@ -344,7 +347,7 @@ fn an_acknowledgement_by_itself_shows_that_the_question_had_arrived() {
     }
 }
 
-/// A clock of milliseconds shows no distance below one of them: what is certain beside a server is likely there.
+/// A millisecond clock shows no shorter distance: what is certain near a server is only likely there.
 #[test]
 fn a_clock_of_milliseconds_shows_nobody_beside_it() {
     let talk = log("handshake".to_owned() + &"\n +5 C 100\n +30 S 200\n +0 C ack".repeat(4)).rtt(ms(0.4));
@@ -358,8 +361,8 @@ fn a_clock_of_milliseconds_shows_nobody_beside_it() {
     }
 }
 
-/// The user network of a virtual machine acknowledges at once, and answers come one way to the server and back later, as the
-/// SYN-ACK had (frames 1 to 19 of a machine behind VirtualBox's NAT).
+/// A virtual machine's user network acknowledges at once, and replies come a server round trip later, as the SYN-ACK had
+/// (frames 1 to 19 of a machine behind VirtualBox's NAT).
 #[test]
 fn who_acknowledges_may_be_nearer_than_who_answers() {
     let turns = "+1 C 246 #q\n +0 S ack\n q+{} S 1440 more\n +0 S 1400\n +0 C ack\n";
@@ -375,7 +378,7 @@ fn who_acknowledges_may_be_nearer_than_who_answers() {
         assert!(way >= ms(190) && think <= ms(wait - 190.0), "{n}: {way}, {think}: {seen}");
         assert_eq!(bill.of(Cause::RoundTrip).confidence, most, "{seen}");
     }
-    // A server that needs longer than the way to it, and a handshake that waited for something else.
+    // A server that takes longer than the RTT, and a handshake that waited for something else.
     let seen = log(text([900, 700, 800])).rtt(ms(0.4)).seen_at(End::Client);
     let think = seen.exchange(2);
     assert!(think.of(Cause::ServerThink).ns >= ms(500), "{seen}");
@@ -389,9 +392,9 @@ fn who_acknowledges_may_be_nearer_than_who_answers() {
     }
 }
 
-/// A box on the way acknowledges within 5 ms, and answers come as late as the SYN-ACK did, twice (frames 56 to 91 of a web page behind a campus'
-/// network): that is the way. Behind the same box a server whose answers are never so soon may take the rest, and so is it where the
-/// answers come sooner.
+/// A box on the path acknowledges within 5 ms, and replies come as late as the SYN-ACK did, twice (frames 56 to 91 of a web
+/// page in a campus network): that is the RTT. With the same box, a server whose replies never come so soon may take the
+/// rest, and so may one whose replies come sooner.
 #[test]
 fn answers_as_late_as_the_handshake_show_the_way() {
     let text = |waits: [f64; 2]| {
@@ -411,9 +414,9 @@ fn answers_as_late_as_the_handshake_show_the_way() {
     }
 }
 
-/// A NAT that ends TCP acknowledges within half a millisecond; its SYN had gone out three times, so that nothing shows how long opening took, and no
-/// answer ever came within 60 ms (frames 1495 to 1899 of a machine behind VMware's). What the server took is no more than likely, and what
-/// looks like pauses of its program may be rounds on the way behind. A server whose answers come as soon as its acknowledgements thinks.
+/// A NAT that terminates TCP acknowledges within half a millisecond; its SYN was sent three times, so the time of opening is
+/// unknown, and no reply ever came within 60 ms (frames 1495 to 1899 of a VMware guest). The server's time is only likely,
+/// and apparent pauses of its program may be rounds beyond the NAT. A server whose replies come as soon as its ACKs thinks.
 #[test]
 fn behind_whoever_acknowledges_nothing_is_sure() {
     for (answer, sure) in [(300.0, false), (1.2, true)] {
@@ -430,8 +433,9 @@ fn behind_whoever_acknowledges_nothing_is_sure() {
     }
 }
 
-/// A user network acknowledges within a millisecond for a server 280 ms away, and the capture begins behind the handshake that would show it (frames 1 to 3
-/// of a mirror's FTP): a packet that no router has touched has not come from a public address to a private one.
+/// A user network acknowledges within a millisecond for a server 280 ms away, and the capture begins after the handshake
+/// (frames 1 to 3 of a mirror's FTP): a packet that no router has touched did not come from a public address to a private
+/// one.
 #[test]
 fn who_cannot_be_the_server_acknowledges_for_it() {
     let private = Endpoint::v4([192, 168, 85, 132], 32_936);
@@ -444,8 +448,8 @@ fn who_cannot_be_the_server_acknowledges_for_it() {
     }
 }
 
-/// In the middle of a download over 330 ms the client's acknowledgements are held back for 280 and 140 ms, so that what the one of two rounds ago
-/// lets go comes soon behind the latest one (frames 38 to 78 of a search): nothing says that the server is so near.
+/// In the middle of a download with an RTT of 330 ms the client delays ACKs by 280 and 140 ms, so that data released by the
+/// ACK of two rounds ago comes soon after the latest one (frames 38 to 78 of a search): the server need not be so near.
 #[test]
 fn what_comes_soon_behind_an_acknowledgement_may_follow_an_earlier_one() {
     let text = "@0 C 1007 #asked
@@ -468,9 +472,9 @@ fn what_comes_soon_behind_an_acknowledgement_may_follow_an_earlier_one() {
     assert_eq!(own.map(|line| line.confidence), Some(Possible), "{seen}");
 }
 
-/// Heart-beats over a phone's network are answered after 153, 290 and 120 ms, and no packet of the server's comes without data (frames 76 to 237 of a
-/// client's connection): a host that takes its time acknowledges first, within 40 ms (TCP_DELACK_MIN, include/net/tcp.h, Linux 6.12), so
-/// that the path was as likely late.
+/// Heartbeats over a phone's network are answered after 153, 290 and 120 ms, and the server sends no bare ACK (frames 76 to
+/// 237 of a client): a host that takes its time acknowledges first, within 40 ms (TCP_DELACK_MIN, include/net/tcp.h, Linux
+/// 6.12), so the path was as likely late.
 #[test]
 fn who_never_acknowledges_before_it_answers_may_be_behind_a_late_path() {
     for (late, sure) in [(137, Possible), (30, Likely)] {
@@ -486,8 +490,8 @@ fn who_never_acknowledges_before_it_answers_may_be_behind_a_late_path() {
     }
 }
 
-/// Another connection between the same hosts is 4 ms or 40 ms longer from its beginning to its end, and varies by 2 ms at most in the first case and not at all
-/// in the other: what a path takes more by a fifth is no queue, and one that never varies is another way.
+/// Another connection between the same hosts is 4 ms or 40 ms longer throughout, and varies by at most 2 ms in the first case
+/// and not at all in the second: a path longer by a fifth is no queue, and one that never varies is another path.
 #[test]
 fn a_longer_way_is_no_queue_that_stood() {
     for (rtt, late) in [(24, 2), (60, 0)] {
@@ -506,8 +510,8 @@ fn a_longer_way_is_no_queue_that_stood() {
     }
 }
 
-/// A host that forwards all takes 3.7 ms for the first packet (frames 20 to 32 of a capture that has each packet twice), and an answer comes 1.2 ms behind its
-/// question: what of that the path took is no more than likely. A handshake that is as quick as all else proves it.
+/// A forwarding host takes 3.7 ms for the first packet (frames 20 to 32 of a capture with each packet twice), and a reply
+/// comes 1.2 ms after its request: the path's part is only likely. A handshake as quick as the rest proves it.
 #[test]
 fn a_handshake_that_took_longer_proves_no_round_trip() {
     for (late, sure) in [(3.7, Likely), (0.0, Certain)] {
@@ -517,7 +521,8 @@ fn a_handshake_that_took_longer_proves_no_round_trip() {
     }
 }
 
-/// A SYN-ACK comes after 1.8 s, and echoes the first of two SYNs: the way is as long as that, and no server's 1.8 s of the next answer.
+/// A SYN-ACK comes after 1.8 s, and echoes the first of two SYNs: the RTT is that long, and 1.8 s of the next reply are not
+/// the server's.
 #[test]
 fn a_way_of_more_than_a_second_is_one_where_its_syn_went_out_twice() {
     let text = "@0 C syn #first
@@ -531,8 +536,8 @@ fn a_way_of_more_than_a_second_is_one_where_its_syn_went_out_twice() {
     seen.exchange(1).is_within(ms(0.1), &[(Cause::RoundTrip, Path, ms(1800))]);
 }
 
-/// The first SYN-ACK is lost, and what the second SYN has it sent again echoes the first one: the way is 20 ms long, not the 1,020 that the echo
-/// says, and 300 ms of the next answer are not the way's, as far as anybody could know.
+/// The first SYN-ACK is lost, and the one triggered by the second SYN echoes the first: the RTT is 20 ms, not the echo's
+/// 1,020, and 300 ms of the next reply are not the path's, as far as can be known.
 #[test]
 fn what_a_repeated_answer_to_a_syn_echoes_is_no_distance_for_certain() {
     let text = "@0 C syn #first
@@ -554,8 +559,8 @@ fn what_a_repeated_answer_to_a_syn_echoes_is_no_distance_for_certain() {
     assert!(seen.lines(Cause::Queueing, Path).iter().all(|line| line.confidence == Possible), "{seen}");
 }
 
-/// A question and its copy stand on their way for seconds, and the first of them is answered: a host that had it would have acknowledged
-/// it before. Who took the time is possible at most.
+/// A request and its retransmission are delayed on the path for seconds, and the first is answered: a host that had it would
+/// have acknowledged it before. Who took the time is at most possible.
 #[test]
 fn a_question_that_was_needlessly_sent_again_was_not_there_for_certain() {
     let text = "handshake
@@ -569,9 +574,9 @@ fn a_question_that_was_needlessly_sent_again_was_not_there_for_certain() {
     assert_eq!(surest, Some(Possible), "{seen}");
 }
 
-/// A SYN-ACK comes 997 ms behind the SYN, where another handshake between the hosts takes 0.3, or the next acknowledgement comes so soon: the first one was lost
-/// before the capture, and the server, which has sent two, times no answer to them (frames 99 to 525 of a browser's in a virtual machine). What comes 3 s later, as
-/// its first timer then says, may have been lost as well.
+/// A SYN-ACK comes 997 ms after the SYN, where another handshake between the hosts takes 0.3, or the next ACK comes so soon:
+/// the first one was lost before the capture, and the server, having sent two, measures no RTT (frames 99 to 525 of a browser
+/// in a virtual machine). Data 3 s later, by its initial timer, may have been lost as well.
 #[test]
 fn the_answer_to_a_copied_syn_ack_is_no_way() {
     for wait in [3_020, 2_000] {

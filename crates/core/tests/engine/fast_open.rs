@@ -6,7 +6,7 @@ use tcpwhy_core::report::Kind;
 
 use crate::packet_log::{log, ms};
 
-/// The server takes it: one round trip and the server's own time, and nothing for the handshake.
+/// The server accepts it: one round trip and the server's own time, and nothing for the handshake.
 #[test]
 fn a_request_that_the_syn_carries_needs_no_handshake() {
     let rtt = ms(20);
@@ -28,7 +28,8 @@ fn a_request_that_the_syn_carries_needs_no_handshake() {
     });
 }
 
-/// The server leaves it (no cookie, or one of another key), and the client sends it again behind the handshake.
+/// The server ignores it (no cookie, or one of another key), and the client retransmits it after
+/// the handshake.
 #[test]
 fn a_request_that_the_server_did_not_take_waits_for_the_handshake() {
     let rtt = ms(20);
@@ -46,7 +47,8 @@ fn a_request_that_the_server_did_not_take_waits_for_the_handshake() {
     });
 }
 
-/// The first SYN is lost: the client waited for its timer, and what the server took of the second one needs no request.
+/// The first SYN is lost: the client waited for its timer, and if the server accepts data of the
+/// second, no request is needed.
 #[test]
 fn a_syn_with_data_that_is_lost_waits_for_its_timer() {
     let rtt = ms(20);
@@ -63,8 +65,8 @@ fn a_syn_with_data_that_is_lost_waits_for_its_timer() {
     }
 }
 
-/// The client sends more behind the SYN before its answer, or the server's reply overtakes its SYN-ACK: the message that this
-/// begins is not moved back to the SYN.
+/// The client sends more after the SYN before it is answered, or the server's reply overtakes its
+/// SYN-ACK: the message that this begins is not moved back to the SYN.
 #[test]
 fn data_between_a_syn_and_its_answer_keeps_its_place() {
     let texts = [

@@ -1,4 +1,4 @@
-//! Middle-sized and large transfers: what the sender was waiting for while much was in flight.
+//! Medium and large transfers: what was the sender waiting for while much was in flight?
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
@@ -6,8 +6,8 @@ use tcpwhy_core::report::Confidence;
 
 use crate::packet_log::{End, MSS, each, log, ms, settled};
 
-/// A flight is lost. The sender probes with new data after two round trips, then its timer runs out, which began with the
-/// flight and not with the probe.
+/// A flight is lost. The sender probes with new data after two round trips, then its timer runs
+/// out, which began with the flight and not with the probe.
 #[test]
 fn a_timer_began_with_what_was_lost() {
     let rtt = ms(60);
@@ -36,8 +36,8 @@ fn a_timer_began_with_what_was_lost() {
     assert!(timer >= ms(260) && timer <= ms(268), "{timer}{seen}");
 }
 
-/// Super-segments leave the capture whole and are acknowledged in parts: the parts show the round trip, and that a queue
-/// stands before 2 Mbit/s.
+/// Super-segments leave the capture point whole and are acknowledged in parts: the parts show the
+/// RTT, and a standing queue before a link of 2 Mbit/s.
 #[test]
 fn a_part_of_a_super_segment_shows_the_round_trip() {
     let serialisation_ms = 1448.0 * 8.0 / 2e6 * 1e3;
@@ -49,12 +49,12 @@ fn a_part_of_a_super_segment_shows_the_round_trip() {
     let seen = log(text).rtt(ms(10)).seen_at(End::Server);
     let bill = seen.exchange(1);
     let bandwidth = bill.ns(Cause::Bandwidth, Path);
-    // Nothing is known of the link before four parts have come back.
+    // The link's rate is unknown until four parts have come back.
     assert!(bandwidth >= ms(15.0 * serialisation_ms), "{bandwidth}{seen}");
 }
 
-/// A writer that is woken when its send buffer has drained to a third: each flight is larger than the one before, and yet
-/// no window held it, because acknowledgements of nearly all of it passed and nothing left.
+/// A sender that is woken when its send buffer has drained to a third: each flight is larger than
+/// the one before, but no window held it, because ACKs of nearly all of it came and nothing left.
 #[test]
 fn a_sender_that_lets_acknowledgements_pass_waits_for_its_buffer() {
     let rtt_ms = 20.0;
@@ -73,11 +73,12 @@ fn a_sender_that_lets_acknowledgements_pass_waits_for_its_buffer() {
     let seen = log(lines.join("\n")).rtt(ms(rtt_ms)).seen_at(End::Server);
     let bill = seen.exchange(1);
     let buffer = bill.ns(Cause::SendBuffer, Server);
-    // The link needed the time of the acknowledgements between them, and of the last segments.
+    // The link needed the time of the ACKs between them, and of the last segments.
     assert!(buffer >= ms(4.0 * (rtt_ms - 0.3)), "{buffer}{seen}");
 }
 
-/// Ten writes of 50 bytes use up a congestion window of ten packets; what is written meanwhile leaves as full segments.
+/// Ten writes of 50 bytes use up a congestion window of ten packets; data written meanwhile leaves
+/// as full segments.
 #[test]
 fn small_packets_use_up_a_congestion_window_too() {
     let rtt = ms(20);
@@ -89,7 +90,8 @@ fn small_packets_use_up_a_congestion_window_too() {
     assert!(window >= ms(19.5) && think <= ms(0.5), "{window} {think}{seen}");
 }
 
-/// Near the server, a packet that came faster than all before it shows that they had waited, the first request too.
+/// Near the server, a packet faster than all before it shows that they had been delayed, the first
+/// request too.
 #[test]
 fn a_request_may_have_waited_longer_than_was_known() {
     let rtt = ms(40);
@@ -107,8 +109,8 @@ fn a_request_may_have_waited_longer_than_was_known() {
     seen.exchange(1).is_within(ms(1.1), &[(Cause::RoundTrip, Path, rtt), (Cause::Queueing, Path, ms(25))]);
 }
 
-/// Nagle holds every message of a stream but the first, several at a time: each hold but the last leaves with all that
-/// was written until then, and the application goes on writing at its own pace.
+/// Nagle holds every message of a stream but the first, several at a time: each hold but the last
+/// ends with all data written until then, and the application keeps writing at its own pace.
 #[test]
 fn a_hold_in_the_middle_of_a_stream_costs_nothing() {
     let held = each(1..=8, |n| format!("+0 S ack\n +0 C {}", if n % 2 == 0 { 150 } else { 100 }));
@@ -120,7 +122,8 @@ fn a_hold_in_the_middle_of_a_stream_costs_nothing() {
     });
 }
 
-/// A receiver whose window closes holds its acknowledgements back, also of more than two segments: that is no slow link.
+/// A receiver whose window closes delays its ACKs, also for more than two segments: that is no slow
+/// link.
 #[test]
 fn a_late_acknowledgement_with_a_smaller_window_is_no_slow_link() {
     let acks = each(1..=20, |n| format!("@{:.2} C ack ack={}", 15.0 + 0.02 * f64::from(n), 2896 * n));
@@ -143,8 +146,9 @@ fn a_late_acknowledgement_with_a_smaller_window_is_no_slow_link() {
     assert!(bandwidth <= ms(8), "{bandwidth}{seen}");
 }
 
-/// Flights of a send buffer as Linux fills it (SO_SNDBUF of 32 KB, 50 ms; the window would have doubled each time): it counts the
-/// memory of packets, which become larger. The start slackens, doubles once more and falls back.
+/// Flights of a send buffer as Linux fills it (SO_SNDBUF of 32 KB, 50 ms; the window would have
+/// doubled each time): it counts the memory of packets, which grow. The start slackens, doubles
+/// once more and falls back.
 #[test]
 fn flights_that_go_by_fits_and_starts_are_a_send_buffer_s() {
     let rtt = ms(50);
@@ -167,7 +171,8 @@ fn flights_that_go_by_fits_and_starts_are_a_send_buffer_s() {
     });
 }
 
-/// Slow start that ends by itself (HyStart++, RFC 9406) and grows by a tenth from then on: no send buffer is in it.
+/// Slow start that ends by itself (HyStart++, RFC 9406) and grows by a tenth from then on: no send
+/// buffer is involved.
 #[test]
 fn a_start_that_slackens_once_is_a_window_s() {
     let rtt = ms(50);
@@ -180,8 +185,9 @@ fn a_start_that_slackens_once_is_a_window_s() {
     });
 }
 
-/// A flight in slow start leaves room that is too small for a super-segment (tcp_tso_should_defer), and the next one uses all
-/// that the window has opened to. No send buffer is in it; one that is as large once by chance falls back behind it.
+/// A flight in slow start leaves room too small for a super-segment (tcp_tso_should_defer), and the
+/// next one uses the whole opened window. No send buffer is involved; a flight that happens to be
+/// as large once falls back after it.
 #[test]
 fn what_a_start_left_out_leaves_with_the_next_flight() {
     let rtt = ms(50);
@@ -196,8 +202,9 @@ fn what_a_start_left_out_leaves_with_the_next_flight() {
     }
 }
 
-/// A reply whose header leaves first, on a path of jitter: its tail is behind a segment without PSH, so that it was written
-/// with that, and its lateness is the path's. No exchange teaches that the server pauses.
+/// A reply whose header leaves first, on a path with jitter: its tail follows a segment without
+/// PSH, so it was written with that, and its lateness is the path's. No exchange teaches that the
+/// server pauses.
 #[test]
 fn the_rest_of_a_write_is_held_however_late_it_comes() {
     let exchanges = each([0, 4, 1, 5, 2, 3, 5, 4], |late| {
@@ -212,8 +219,8 @@ fn the_rest_of_a_write_is_held_however_late_it_comes() {
     });
 }
 
-/// Riak's client (two writes) shows in its first exchange that it does not pause; the first hold for a held-back
-/// acknowledgement ends 1.8 ms late on a path that was busy.
+/// Riak's client (two writes) shows in its first exchange that it does not pause; the first hold
+/// for a delayed ACK ends 1.8 ms late on a busy path.
 #[test]
 fn the_first_hold_may_end_late() {
     let text = "handshake
@@ -232,8 +239,9 @@ fn the_first_hold_may_end_late() {
     });
 }
 
-/// The window ends in the middle of a reply (tcp_mss_split_point cuts a segment to it). The first acknowledgement opens it
-/// a round trip later; Nagle holds the tail for the rest of them, half a millisecond more.
+/// The window ends in the middle of a reply (tcp_mss_split_point cuts a segment there). The first
+/// ACK opens it a round trip later; Nagle holds the tail for the rest of them, half a millisecond
+/// more.
 #[test]
 fn a_window_holds_a_tail_before_nagle_does() {
     let rtt = ms(100);
@@ -252,8 +260,8 @@ fn a_window_holds_a_tail_before_nagle_does() {
     });
 }
 
-/// Four timeouts of silence would have brought a window of 80 segments back to ten (tcp_cwnd_restart): of one whose first flight
-/// is 47, nothing restarted, and which part of its life it is in is a guess.
+/// Four timeouts of silence would have reduced a window of 80 segments to ten (tcp_cwnd_restart):
+/// with a first flight of 47, nothing was restarted, and the phase it is in is a guess.
 #[test]
 fn a_window_that_was_kept_is_not_restarted() {
     let rounds = |flights: &[i32]| {
@@ -268,8 +276,8 @@ fn a_window_that_was_kept_is_not_restarted() {
     });
 }
 
-/// BBR against a window of 28 segments, 40 ms away: it spaces what the window lets it send over the round trip, so that few of its
-/// segments follow the acknowledgement that made room. Each round uses the window up.
+/// BBR with a window of 28 segments, 40 ms away: it spaces the window's segments over the round
+/// trip, so few of them follow the ACK that made room. Each round uses the window up.
 #[test]
 fn a_window_that_every_round_uses_up_is_what_holds_a_pacing_sender() {
     let rtt = ms(40);
@@ -289,8 +297,8 @@ fn a_window_that_every_round_uses_up_is_what_holds_a_pacing_sender() {
     });
 }
 
-/// A window of 28 segments that two rounds use up, and that is eight times as large from then on: what holds flights of 29 to 34
-/// segments in the rounds behind is the sender's.
+/// A window of 28 segments that two rounds use up, and that is eight times as large from then on:
+/// the limit of the later flights of 29 to 34 segments is the sender's.
 #[test]
 fn a_window_that_has_grown_away_from_the_flights_holds_them_no_more() {
     let rtt = ms(40);
@@ -309,8 +317,8 @@ fn a_window_that_has_grown_away_from_the_flights_holds_them_no_more() {
     });
 }
 
-/// Slow start of a sender that spaces its segments, as BBR does: in the middle of a round that doubles, no more is in flight than
-/// in the one before it.
+/// Slow start of a sender that spaces its segments, like BBR: in the middle of a round that
+/// doubles, no more is in flight than in the one before it.
 #[test]
 fn half_of_a_round_that_doubles_is_no_full_buffer() {
     let rtt = ms(60);
@@ -330,8 +338,9 @@ fn half_of_a_round_that_doubles_is_no_full_buffer() {
     });
 }
 
-/// A server that pauses for 50 ms between two writes, as its first two exchanges show. In the third the first write is 4 ms late on its
-/// way, and the second comes with the acknowledgement that the client held back.
+/// A server that pauses for 50 ms between two writes, as its first two exchanges show. In the third
+/// the first write is 4 ms late on the path, and the second comes with the ACK that the client
+/// delayed.
 #[test]
 fn a_pause_is_no_shorter_for_a_first_write_that_was_late() {
     let prompt = "+5 C 100\n +10 S 50\n +0 C ack\n +48 S 150\n +0 C ack\n".repeat(2);
@@ -345,8 +354,9 @@ fn a_pause_is_no_shorter_for_a_first_write_that_was_late() {
     });
 }
 
-/// A server that pauses for 50 ms before its second write, and has had one held by a delayed acknowledgement. In the third exchange
-/// the client's comes 6 ms before that write by chance: its time stamp says that it left then, and was not late on its way.
+/// A server that pauses for 50 ms before its second write, and has had one held by a delayed ACK.
+/// In the third exchange the client's ACK comes 6 ms before that write by chance: its time stamp
+/// shows that the write left then, and was not late on the path.
 #[test]
 fn a_write_that_its_stamp_dates_behind_an_acknowledgement_was_not_let_go_by_that() {
     let text = "handshake
@@ -360,8 +370,9 @@ fn a_write_that_its_stamp_dates_behind_an_acknowledgement_was_not_let_go_by_that
     });
 }
 
-/// A server without Nagle writes its reply in pieces of 1 KB: ten of them fill the window of a new connection, and what it wrote
-/// meanwhile leaves in full segments with the first acknowledgements. Seen from a client that acknowledges each at once, too.
+/// A server without Nagle writes its reply in pieces of 1 KB: ten of them fill the window of a new
+/// connection, and data written meanwhile leaves in full segments with the first ACKs. Seen also
+/// from a client that acknowledges each at once.
 #[test]
 fn small_pieces_fill_a_window_that_counts_packets() {
     let rtt = ms(4);
@@ -377,8 +388,9 @@ fn small_pieces_fill_a_window_that_counts_packets() {
     });
 }
 
-/// 40 ms away a cork's timer is 240 ms, and fires 10.5 ms late here: a server that sleeps for 250 ms would look the same. At the first
-/// reply nothing tells them apart, and servers that take their time are far more usual.
+/// At 40 ms a cork's timer is 240 ms, and fires 10.5 ms late here: a server that sleeps for 250 ms
+/// would look the same. At the first reply they cannot be told apart, and slow servers are far more
+/// usual.
 #[test]
 fn a_first_reply_after_a_cork_s_timer_or_a_sleep_is_likely_its_server_s() {
     let text = "handshake\n +5 C 100\n +250.5 S 200\n +0 C ack";
@@ -388,8 +400,8 @@ fn a_first_reply_after_a_cork_s_timer_or_a_sleep_is_likely_its_server_s() {
     });
 }
 
-/// A second write that leaves 2.4 ms behind an acknowledgement which had been held back for 50: the host may have been busy, or the
-/// program wrote just then.
+/// A second write that leaves 2.4 ms after an ACK that had been delayed by 50: the host may have
+/// been busy, or the program wrote just then.
 #[test]
 fn what_leaves_soon_behind_a_late_acknowledgement_is_not_surely_the_program_s_time() {
     let text = "handshake\n +5 C 100 #a\n a+50 S ack\n +2.4 C 150\n +0 S 250\n +0 C ack";
@@ -397,7 +409,8 @@ fn what_leaves_soon_behind_a_late_acknowledgement_is_not_surely_the_program_s_ti
     assert_eq!(seen.exchange(1).of(Cause::SenderThink).confidence, Confidence::Possible, "{seen}");
 }
 
-/// A window of ten segments whose first is lost: it stands still until that is repaired, and the sender with it.
+/// A window of ten segments whose first is lost: it stands still until the repair, and so does the
+/// sender.
 #[test]
 fn a_window_behind_a_hole_is_not_surely_what_holds() {
     let text = format!(
@@ -411,7 +424,8 @@ fn a_window_behind_a_hole_is_not_surely_what_holds() {
     });
 }
 
-/// A request of three segments over 1.8 Mbit/s to a server 0.1 ms away: the client's capture cannot see that the link took 19 ms.
+/// A request of three segments over 1.8 Mbit/s to a server 0.1 ms away: the client's capture cannot
+/// see that the link took 19 ms.
 #[test]
 fn a_server_behind_a_slow_link_is_not_surely_slow() {
     let text = "handshake\n +5 C 1448x3\n +19 S 100\n +0 C ack";

@@ -1,4 +1,4 @@
-//! What of HTTP/2 is a call or its answer, and what runs between them?
+//! What of HTTP/2 is a call or its answer, and what is exchanged between them?
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
@@ -8,15 +8,16 @@ use tcpwhy_wire::Endpoint;
 use crate::packet_log::{CLIENT, End, each, log, ms};
 use crate::seen::Seen;
 
-/// A client's preface with its SETTINGS, the server's, and both acknowledged (RFC 9113, 3.4 and 6.5.3).
+/// A client's preface with its SETTINGS, the server's, and both acknowledged (RFC 9113, 3.4 and
+/// 6.5.3).
 const PREFACE: &str = "handshake
      +0 C 82 #preface
      +0 S 46
      +0 C 9
      preface+1 S 9 #ready\n";
 
-/// The server asks with a PING before it answers the call, the client echoes it at once: neither is an answer or a call, nor is what
-/// acknowledges SETTINGS.
+/// The server sends a PING before it answers the call, and the client echoes it at once: neither is
+/// an answer or a call, and neither is an acknowledgement of SETTINGS.
 #[test]
 fn a_ping_does_not_answer_a_call() {
     let rtt = ms(20);
@@ -66,7 +67,8 @@ fn records_of_tls_do_not_hide_a_ping() {
     });
 }
 
-/// A client that asks with a PING while it waits for its answer has not been writing its call for so long.
+/// A client that sends a PING while it waits for its answer has not been writing its call for so
+/// long.
 #[test]
 fn a_ping_of_a_waiting_client_is_no_part_of_its_call() {
     for (echo, confidence) in [("call+61 S 17", Confidence::Certain), ("", Confidence::Possible)] {
@@ -88,7 +90,7 @@ fn a_ping_of_a_waiting_client_is_no_part_of_its_call() {
     }
 }
 
-/// Messages of the same sizes are requests and replies where nothing shows that HTTP/2 is spoken.
+/// Messages of the same sizes are requests and replies if nothing shows that HTTP/2 is spoken.
 #[test]
 fn a_size_alone_makes_no_frame() {
     let text = "handshake
@@ -103,7 +105,7 @@ fn a_size_alone_makes_no_frame() {
     });
 }
 
-/// A reply that happens to be as large as a PING is the reply where no other one comes.
+/// A reply that happens to have the size of a PING is the reply if no other one comes.
 #[test]
 fn a_reply_of_the_size_of_a_ping_is_a_reply() {
     let text = PREFACE.to_owned() + &"+5 C 200\n +8 S 17\n +0 C ack\n".repeat(3);
@@ -116,7 +118,7 @@ fn a_reply_of_the_size_of_a_ping_is_a_reply() {
     });
 }
 
-/// A capture that begins later shows a PING by its echo, twice, and its calls for no more than possible.
+/// A capture that begins later shows a PING by its echo, twice, and its calls as at most possible.
 #[test]
 fn an_echo_shows_a_ping_where_the_preface_is_missing() {
     let call = "+5 C 445\n +1 S 17\n +0 C 17\n +60 S 353\n +0 C ack\n";
@@ -129,8 +131,9 @@ fn an_echo_shows_a_ping_where_the_preface_is_missing() {
     }
 }
 
-/// A phone's messages of 46 bytes and those that confirm them pass for PINGs and their echoes (frames 1107 to 2862 of a screen that is shown elsewhere): what
-/// was left out may have been messages, and a pause between two parts of one what lies between two.
+/// A phone's messages of 46 bytes and their confirmations pass for PINGs and their echoes (frames
+/// 1107 to 2862 of a screen mirrored elsewhere): the messages left out may have been real, and a
+/// pause between two parts of one may be the time between two.
 #[test]
 fn a_pause_beside_what_may_be_pings_is_no_more_than_possible() {
     for (ping, sure) in [("+1 S 17\n +0 C 17\n", Confidence::Possible), ("", Confidence::Likely)] {
@@ -145,8 +148,9 @@ fn a_pause_beside_what_may_be_pings_is_no_more_than_possible() {
     }
 }
 
-/// A phone's words, each a head of 46 bytes and what it says, are confirmed with 46 bytes, again and again and with nothing else (frames 11 to 2862 of a screen
-/// that is shown elsewhere): these are no PINGs, and the head is part of its word. Beside answers of another length they may be.
+/// A phone's messages, each a head of 46 bytes and its content, are confirmed with 46 bytes,
+/// repeatedly and with nothing else (frames 11 to 2862 of a screen mirrored elsewhere): these are
+/// no PINGs, and the head is part of its message. With answers of another length they may be.
 #[test]
 fn who_says_nothing_but_pings_confirms_messages() {
     for (answer, word_bytes) in [(46, 346), (353, 300)] {
@@ -159,9 +163,11 @@ fn who_says_nothing_but_pings_confirms_messages() {
     }
 }
 
-/// An upload in cipher, 16.4 KB at a time, four of which are under way: each goes out at the heels of two windows in one record, which come when an earlier one has arrived
-/// and been read (frames 75 to 4052 of a browser's). Nothing else held it once the first three windows have shown that. Words of another length, or one at the end
-/// of each four alone, as blocks of files are confirmed, are answers.
+/// An encrypted upload, 16.4 KB at a time, four pieces under way: each follows two WINDOW_UPDATEs
+/// in one record, which come when an earlier piece has arrived and been read (frames 75 to 4052 of
+/// a browser's capture). Once the first three have shown that, nothing else held it. Messages of
+/// another length, or only one after each four pieces, like confirmations of a file's blocks, are
+/// answers.
 #[test]
 fn an_upload_in_cipher_waits_for_its_servers_windows() {
     let rounds = 14;
@@ -188,7 +194,7 @@ fn an_upload_in_cipher_waits_for_its_servers_windows() {
     }
 }
 
-/// A server that takes a long upload says that there is room for more (WINDOW_UPDATE), and has not answered it.
+/// A server that receives a long upload sends WINDOW_UPDATE, which is no answer.
 #[test]
 fn room_for_more_does_not_answer_an_upload() {
     let rtt = ms(20);
@@ -212,7 +218,8 @@ fn room_for_more_does_not_answer_an_upload() {
     });
 }
 
-/// A call follows close behind a PING, whose echo leaves the server before the call has reached it: the call is what is answered.
+/// A call follows soon after a PING, whose echo leaves the server before the call has arrived: the
+/// answer is the call's.
 #[test]
 fn a_call_behind_a_ping_is_answered_for_itself() {
     let rtt = ms(20);
@@ -254,8 +261,9 @@ fn a_stream_goes_on_behind_an_echo() {
     });
 }
 
-/// Each answer of TLS ends in records of HTTP/2, and the last of these come when the server gives the idle connection up: GOAWAY, and
-/// the alert behind it. The first is left out as a PING would be; the silence is before both.
+/// Each answer in TLS ends in records of HTTP/2, and the last of these come when the server gives
+/// up the idle connection: GOAWAY, then the alert. The first is left out like a PING; the silence
+/// is before both.
 #[test]
 fn a_farewell_in_two_records_is_no_part_of_the_answer() {
     let text = "handshake

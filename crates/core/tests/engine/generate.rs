@@ -1,5 +1,5 @@
-//! Which conversations can a capture hold? Random ones, made as packet logs, so that what fails can be read, cut down
-//! and kept as a test.
+//! Which conversations can a capture contain? Random ones, built as packet logs, so that a failure
+//! can be read, cut down and kept as a test.
 
 use proptest::prelude::*;
 use tcpwhy_wire::{Duration, Endpoint, Segment};
@@ -13,18 +13,18 @@ const BYTES_MAX: u32 = 40_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Conversation {
     pub(crate) log: PacketLog,
-    /// Where the capture stands, in sixteenths of the way from the client.
+    /// The capture point, in sixteenths of the path from the client.
     sixteenths: i64,
     /// One direction is missing.
     only: Option<End>,
     /// Packets missing at the start of the capture.
     starts_at: usize,
-    /// The clock steps by so much before this packet.
+    /// The clock steps by this much before this packet.
     clock_step: Option<(usize, Duration)>,
 }
 
 impl Conversation {
-    /// The capture, with these two hosts, beginning so much after the log's start.
+    /// The capture, with these two hosts, beginning this long after the log's start.
     pub(crate) fn capture(&self, ends: [Endpoint; 2], delay: Duration) -> Vec<Segment> {
         let mut segments = self.log.clone().between(ends).capture_at(self.sixteenths);
         if let Some((packet, step)) = self.clock_step {
@@ -44,12 +44,12 @@ impl Conversation {
     }
 }
 
-/// The client of the n-th conversation and its server, on hosts of their own.
+/// The n-th conversation's client and server, on separate hosts.
 pub(crate) fn ends(n: u8) -> [Endpoint; 2] {
     [Endpoint::v4([10, 1, 0, n], 40_000 + u16::from(n)), Endpoint::v4([10, 2, 0, n], 80)]
 }
 
-/// Any conversation with the clock as it is.
+/// Any conversation, with an undisturbed clock.
 pub(crate) fn conversation() -> impl Strategy<Value = Conversation> {
     let troubles = (
         prop_oneof![3 => Just(0), 3 => Just(16), 2 => 1..16i64],
@@ -166,7 +166,7 @@ fn line() -> impl Strategy<Value = String> {
     )
 }
 
-/// Conversations on hosts of their own, each beginning at its time.
+/// Conversations on separate hosts, each beginning at its own time.
 pub(crate) fn crowd() -> impl Strategy<Value = Vec<Vec<Segment>>> {
     prop::collection::vec((conversation(), 0..3_000i32), 1..5).prop_map(|crowd| {
         let each = crowd.iter().zip(1..);
@@ -174,14 +174,14 @@ pub(crate) fn crowd() -> impl Strategy<Value = Vec<Vec<Segment>>> {
     })
 }
 
-/// Several captures as one, by time; at one time in the order of `captures`.
+/// Several captures merged by time; at equal times in the order of `captures`.
 pub(crate) fn merge(captures: &[Vec<Segment>]) -> Vec<Segment> {
     let mut all: Vec<Segment> = captures.iter().flatten().copied().collect();
     all.sort_by_key(|segment| segment.at);
     number(all)
 }
 
-/// The packets as the capture counts them.
+/// The packets numbered as in the capture.
 pub(crate) fn number(mut segments: Vec<Segment>) -> Vec<Segment> {
     for (segment, packet) in segments.iter_mut().zip(1..) {
         segment.packet = packet;

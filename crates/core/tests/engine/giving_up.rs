@@ -1,4 +1,4 @@
-//! Clients that give up: what had come until then is the answer that they waited for.
+//! Clients that give up: the data that had come until then is the reply they waited for.
 
 use tcpwhy_core::Mark;
 use tcpwhy_core::cause::Cause;
@@ -11,8 +11,9 @@ use crate::packet_log::{CLIENT, End, log, ms, settled};
 use crate::seen::Seen;
 use crate::spoken::{read_marked, spent_on};
 
-/// A server of 743 ms sends a part of its answer, pauses, and sends another part; then its client has waited for long enough and closes. What
-/// comes behind the acknowledgement of that FIN does not make the first part one that was said too early.
+/// A server that takes 743 ms sends a part of its reply, pauses, and sends another part; then its
+/// client gives up and closes. Data after the acknowledgement of that FIN does not make the first
+/// part a premature one.
 #[test]
 fn an_answer_that_its_client_gives_up_had_begun() {
     let rtt = ms(0.4);
@@ -32,7 +33,7 @@ fn an_answer_that_its_client_gives_up_had_begun() {
         let thought = bill.of(Cause::ServerThink);
         assert!(thought.ns >= ms(742.5) && thought.ns <= ms(743.5), "{seen}");
         assert!(thought.confidence >= Confidence::Likely, "{seen}");
-        // What came behind its FIN met a reset: nobody waited for that.
+        // Data after its FIN met a reset: nobody waited for that.
         let paused = bill.ns(Cause::SenderThink, Server);
         assert!(paused >= ms(229) && paused <= ms(232), "{seen}");
         assert_eq!(bill.exchange.reply_bytes, 10 * 1448, "{seen}");
@@ -40,9 +41,9 @@ fn an_answer_that_its_client_gives_up_had_begun() {
     });
 }
 
-/// A server that nobody has asked for anything gives up, says so, and closes at once: whether that had been lost before or its other
-/// connections had taken the numbers that are missing, no timer is anybody's wait (frames 6842 to 6870 of a web interface). Without a FIN the timer may
-/// have been waited for.
+/// A server without a request gives up, says so, and closes at once: whether that message had been
+/// lost before or its other connections had taken the missing numbers, nobody waits for a timer
+/// (frames 6842 to 6870 of a web interface). Without a FIN the timer may have been waited for.
 #[test]
 fn nobody_waits_for_a_timer_before_last_words() {
     let ends = [("w+220 S 12000..12037\n +0.2 S fin", false), ("w+220 S 12000..12037\n +500 C ack", true)];
@@ -53,8 +54,8 @@ fn nobody_waits_for_a_timer_before_last_words() {
     }
 }
 
-/// A server's alert and its FIN, which it repeats for a minute and a half to a client that is gone (frames 2730 to 2748 of a game's shop): nobody
-/// waits for them. Who goes on has been waited for.
+/// A server repeats its alert and its FIN for a minute and a half to a client that is gone (frames
+/// 2730 to 2748 of a game's shop): nobody waits for them. If the peer continues, it had waited.
 #[test]
 fn nobody_waits_for_copies_of_last_words() {
     for (end, waited) in [("w+0.02 S fin lost\n", false), ("", true)] {
@@ -65,8 +66,9 @@ fn nobody_waits_for_copies_of_last_words() {
     }
 }
 
-/// A client says goodbye long behind its server's FIN, to a host that has forgotten the connection, and repeats that for minutes (frames 1311 to 6930 of a television's):
-/// nobody waits for it. Where nobody has closed, its server may have been asked.
+/// A client says goodbye long after its server's FIN, to a host that has forgotten the connection,
+/// and repeats that for minutes (frames 1311 to 6930 of a television): nobody waits for it. If no
+/// one has closed, its server may have been asked.
 #[test]
 fn nobody_waits_for_copies_of_a_word_behind_the_servers_end() {
     for (end, waited) in [("+240000 S fin\n +0 C ack\n", false), ("", true)] {
@@ -77,9 +79,11 @@ fn nobody_waits_for_copies_of_a_word_behind_the_servers_end() {
     }
 }
 
-/// A client asks, its question is acknowledged, and nothing comes: it closes after 2.3 s (frames 60 to 86 of an FTP server's). So long it waited
-/// for the server, also where the answer meets its reset, or where the server closes instead. Where nothing ever comes it is the client's own time-out that says how long:
-/// a scanner's, 5.005 s for each of 21 ports (frames 4987 to 5056 of a laboratory's). Who does not ask, by the bytes, waited for nobody.
+/// A client's request is acknowledged, and nothing comes: it closes after 2.3 s (frames 60 to 86 of
+/// an FTP server's capture). It waited that long for the server, also if the reply meets its reset,
+/// or if the server closes instead. If nothing ever comes, the length is the client's own timeout:
+/// a scanner's, 5.005 s for each of 21 ports (frames 4987 to 5056 of a laboratory's capture). A
+/// client that asks nothing, by the bytes, waited for nobody.
 #[test]
 fn a_client_that_gives_up_had_waited_until_then() {
     let ends = [
@@ -109,8 +113,9 @@ fn a_client_that_gives_up_had_waited_until_then() {
     }
 }
 
-/// A client's hello is acknowledged after 6 ms, and nothing comes for 10 s: it gives up, and the answer behind its FIN meets a reset (frames 1561
-/// to 2074 of an office's, to a television). So long it waited for the server, although a hello does not say that nothing follows.
+/// A client's hello is acknowledged after 6 ms, and nothing comes for 10 s: it gives up, and the
+/// reply after its FIN meets a reset (frames 1561 to 2074 of an office's capture, to a television).
+/// It waited that long for the server, although a hello does not show that nothing follows.
 #[test]
 fn a_hello_that_nobody_answers_was_waited_for_until_its_client_gave_up() {
     for (session, says) in [(true, ""), (true, "mute"), (false, "")] {
@@ -131,8 +136,9 @@ fn a_hello_that_nobody_answers_was_waited_for_until_its_client_gave_up() {
     }
 }
 
-/// A client answers its server's farewell with one of its own, 31 bytes and a FIN that get lost three times (frames 1468 to 1754 of a download):
-/// nobody waits for their copies. A client that has not heard of any end may be waited for.
+/// A client answers its server's farewell with its own, 31 bytes and a FIN that are lost three
+/// times (frames 1468 to 1754 of a download): nobody waits for the retransmissions. A client that
+/// has not heard of any end may be waited for.
 #[test]
 fn nobody_waits_for_copies_of_a_farewell_that_is_answered() {
     for (first, waited) in [("+5 S 600 fin\n +0 C 31 lost #w", false), ("+5 S 600\n +0 C 31 lost #w", true)] {
@@ -143,8 +149,9 @@ fn nobody_waits_for_copies_of_a_farewell_that_is_answered() {
     }
 }
 
-/// A server gives an idle connection up after ten seconds, in TLS: GOAWAY, an alert, and the FIN behind them crosses the client's own, which answers
-/// them (frames 298 to 1306 of a web page over IPv6). Nobody had waited. Where the FIN leaves a round trip later, the client's came first.
+/// A server gives up an idle TLS connection after ten seconds: GOAWAY, an alert, and a FIN that
+/// crosses the client's own, which answers them (frames 298 to 1306 of a web page over IPv6).
+/// Nobody had waited. If the FIN leaves a round trip later, the client's came first.
 #[test]
 fn a_farewell_whose_end_crosses_the_other_one_is_one() {
     for (fin, waited) in [(0.5, false), (30.0, true)] {
@@ -157,7 +164,8 @@ fn a_farewell_whose_end_crosses_the_other_one_is_one() {
     }
 }
 
-/// A capture begins with a client's alert and its FIN in one packet, 31 bytes that go out again after 7.5 and 22.6 s (frames 22 to 2669 of a telephone's): nobody waits.
+/// A capture begins with a client's alert and its FIN in one packet, 31 bytes retransmitted after
+/// 7.5 and 22.6 s (frames 22 to 2669 of a phone): nobody waits.
 #[test]
 fn nobody_waits_for_copies_of_an_alert_with_which_a_capture_begins() {
     for (len, waited) in [(31, false), (310, true)] {
@@ -170,8 +178,9 @@ fn nobody_waits_for_copies_of_an_alert_with_which_a_capture_begins() {
     }
 }
 
-/// A server says goodbye after 30 s, and its client's GOAWAY and alert, with its FIN, are lost until a box resets the connection 9.3 s later (frames 1228 to
-/// 1248 of a browser's): nobody waits for these either.
+/// A server says goodbye after 30 s, and its client's GOAWAY and alert, with its FIN, are lost
+/// until a box resets the connection 9.3 s later (frames 1228 to 1248 of a browser's capture):
+/// nobody waits for these either.
 #[test]
 fn nobody_waits_for_copies_of_a_goodbye_to_a_goodbye() {
     for (len, waited) in [(39, false), (390, true)] {
@@ -187,7 +196,8 @@ fn nobody_waits_for_copies_of_a_goodbye_to_a_goodbye() {
     }
 }
 
-/// The answer, and what was asked and answered behind it, was sent and is in no packet: the server's farewell shows that.
+/// The reply, and the exchanges after it, were sent but are in no packet: the server's farewell
+/// shows that.
 #[test]
 fn an_answer_that_the_capture_dropped_was_not_waited_for_until_the_end() {
     let dropped = "\n +0 C 41 asks unseen\n +0.2 S 1448 answers unseen\n".repeat(6);
@@ -198,8 +208,9 @@ fn an_answer_that_the_capture_dropped_was_not_waited_for_until_the_end() {
     });
 }
 
-/// A question that never arrives is sent again by its timer until its server, which has heard nothing, closes after ten seconds, and the client with it
-/// (frames 199 to 720 of a browser's connection): so long it was waited for. Nobody waits for the copies behind that.
+/// A request that never arrives is retransmitted until its server, which has heard nothing, closes
+/// after ten seconds, and then the client (frames 199 to 720 of a browser's connection): it was
+/// waited for that long. Nobody waits for later retransmissions.
 #[test]
 fn a_question_that_never_arrives_is_waited_for_until_its_server_closes() {
     let text = "handshake
@@ -219,7 +230,8 @@ fn a_question_that_never_arrives_is_waited_for_until_its_server_closes() {
     assert!(timers >= ms(10_050) && timers <= ms(10_100), "{timers}: {seen}");
 }
 
-/// ... or until its client gives up with a reset, when the next copy would have been due (frames 702 to 4147 of a house's proxy, which takes none).
+/// ... or until its client gives up with a reset, when the next retransmission would have been due
+/// (frames 702 to 4147 of a home proxy, which accepts none).
 #[test]
 fn a_question_that_never_arrives_is_waited_for_until_its_client_resets() {
     for (end, waited) in [("@64300 C rst", 64_230.0), ("@64300 C fin", 64_230.0), ("", 37_870.0)] {
@@ -230,7 +242,8 @@ fn a_question_that_never_arrives_is_waited_for_until_its_client_resets() {
         let timers: Duration = seen.lines(Cause::Rto, Path).iter().map(|line| line.ns).sum();
         assert!(timers >= ms(waited - 50.0) && timers <= ms(waited + 50.0), "{end}: {timers}: {seen}");
     }
-    // Who resets has given up, however soon; who closes may only have nothing more to ask.
+    // A client that resets has given up, however soon; one that closes may only have nothing more
+    // to ask.
     for (end, waited) in [("@990 C rst", 920.0), ("@990 C fin", 300.0)] {
         let seen = log(format!("handshake\n @70 C 433 lost\n @370 C 0..433 lost\n {end}"))
             .rtt(ms(6))
@@ -240,8 +253,9 @@ fn a_question_that_never_arrives_is_waited_for_until_its_client_resets() {
     }
 }
 
-/// The same where the capture begins behind the connection and has no packet of the server's: so long as the client acknowledges no more, nothing has come (frames 5 to 70 of
-/// a sensor's, 153 to 1267 of a telephone's). What it acknowledges when it resets may be an answer that is in no packet.
+/// The same if the capture begins after the handshake and has no packet of the server's: as long as
+/// the client acknowledges nothing more, nothing has come (frames 5 to 70 of a sensor, 153 to 1267
+/// of a phone). What it acknowledges when it resets may be a reply that is in no packet.
 #[test]
 fn midway_a_question_that_nobody_acknowledges_is_waited_for_until_its_client_resets() {
     for (heard, waited) in [("", 38_109.0), ("+1 S 50\n +0 C ack", 31_731.0)] {
@@ -264,7 +278,8 @@ fn midway_a_question_that_nobody_acknowledges_is_waited_for_until_its_client_res
     }
 }
 
-/// Two segments on their way that their client resets 240 ms later, on a path of 275 ms (frames 167 to 191 of an office's): no timer had sent them again.
+/// Two segments under way when their client resets 240 ms later, with an RTT of 275 ms (frames 167
+/// to 191 of an office's capture): no timer had retransmitted them.
 #[test]
 fn what_was_not_sent_again_waits_for_no_timer() {
     let seen =
@@ -272,8 +287,9 @@ fn what_was_not_sent_again_waits_for_no_timer() {
     assert!(seen.lines(Cause::Rto, Path).is_empty(), "{seen}");
 }
 
-/// A server has given an idle connection up, and its client, which has not looked, says 908 bytes and closes at once, 54 s later; they are sent again for
-/// half a minute (frames 1454 to 2270 of a camera). Nobody waits for them. Where the server has not closed, somebody may.
+/// A server has given up an idle connection, and its client, which has not noticed, sends 908 bytes
+/// and closes at once, 54 s later; they are retransmitted for half a minute (frames 1454 to 2270 of
+/// a camera). Nobody waits for them. If the server has not closed, somebody may.
 #[test]
 fn nobody_waits_for_copies_of_what_a_closed_server_is_told() {
     for (bye, waited) in [("+65000 S 31\n +0.7 S fin\n +0 C ack\n", false), ("", true)] {
@@ -285,8 +301,9 @@ fn nobody_waits_for_copies_of_what_a_closed_server_is_told() {
     }
 }
 
-/// ... or closes ten seconds behind it (frames 57 to 103 of a probe's, whose hello nobody takes). Copies behind that end are nobody's wait; behind one
-/// that only says that nothing more will be asked, they are.
+/// ... or closes ten seconds after it (frames 57 to 103 of a probe, whose hello is never received).
+/// Nobody waits for retransmissions after that end; after a FIN that only says that no more will be
+/// asked, somebody does.
 #[test]
 fn nobody_waits_for_copies_behind_the_end_of_a_client_that_has_given_up() {
     let copies = "\n @270 C 0..289 lost\n @870 C 0..289 lost\n @3300 C 0..289 lost\n @6600 C 0..289 lost";
@@ -299,8 +316,9 @@ fn nobody_waits_for_copies_behind_the_end_of_a_client_that_has_given_up() {
     }
 }
 
-/// The answer to a question that goes out again, for nothing, was lost on its way, as the number of what acknowledges the copy says; the client closes
-/// before its server's timer repeats it (frames 785 to 1541 of a browser's on a lossy link). No server thought meanwhile.
+/// The reply to a request that is retransmitted for nothing was lost on the path, as the number of
+/// the retransmission's ACK shows; the client closes before its server's timer repeats it (frames
+/// 785 to 1541 of a browser on a lossy link). The server was not thinking meanwhile.
 #[test]
 fn an_answer_that_left_and_was_lost_is_no_server_s_time() {
     for (answer, lost) in [("\n q+1 S 391 lost", true), ("", false)] {
@@ -314,8 +332,9 @@ fn an_answer_that_left_and_was_lost_is_no_server_s_time() {
     }
 }
 
-/// A virtual machine's NAT takes a connection once its own is open, 325 ms later, and acknowledges at once (frames 124 to 154 of a browser's): a client that
-/// closes behind its question has its answer refused as late as that, and it had been on its way all that time.
+/// A virtual machine's NAT accepts a connection once its own is open, 325 ms later, and
+/// acknowledges at once (frames 124 to 154 of a browser's capture): if a client closes after its
+/// request, its reply is refused that much later, and had been on the path all that time.
 #[test]
 fn what_a_nat_acknowledges_is_as_far_away_where_nobody_takes_the_answer() {
     let text = "@0 C syn\n +0 S syn late=324\n +0 C ack\n +546 C 317 asks #q\n q+0 S ack\n q+0.4 C fin\n +0 S ack\n q+327 S 1400 fin\n +0 C rst";
@@ -327,8 +346,9 @@ fn what_a_nat_acknowledges_is_as_far_away_where_nobody_takes_the_answer() {
     assert!(way.ns >= ms(324) && bill.ns(Cause::ServerThink, Server) <= ms(4), "{seen}");
 }
 
-/// An asker of DNS closes 86 ms behind its question, and resets when its answer comes 3 s later, with the FIN (frames 1627 to 2211 of a lookup over TCP) or behind
-/// it: it had waited until it closed. One that closes at once may only have said that it will ask no more.
+/// A DNS client closes 86 ms after its request, and resets when its reply comes 3 s later, with the
+/// FIN (frames 1627 to 2211 of a lookup over TCP) or before it: it had waited until it closed. One
+/// that closes at once may only have said that it will ask no more.
 #[test]
 fn whoever_refuses_a_late_answer_had_waited_until_it_closed() {
     for (closes, waited) in [(86.0, 86.0), (0.2, 3_070.0)] {
@@ -346,8 +366,9 @@ fn whoever_refuses_a_late_answer_had_waited_until_it_closed() {
     }
 }
 
-/// A client closes three seconds behind a question that never arrives, and its server, which has heard nothing but that, 19 s later (frames 1090 to 2020 of a browser's, whose way up
-/// is dead): it was waited for until the first of them.
+/// A client closes three seconds after a request that never arrives, and its server, which has
+/// heard nothing else, 19 s later (frames 1090 to 2020 of a browser whose uplink is dead): it was
+/// waited for until the first of them.
 #[test]
 fn a_question_that_never_arrives_is_waited_for_until_the_first_end_closes() {
     let copies = "@70 C 166 lost\n @1277 C 0..166 lost\n @2487 C 0..166 lost";

@@ -1,4 +1,5 @@
-//! Is what Nagle held the rest of a message, or a message of its own? Only the rest of one could have been written with its beginning.
+//! Is what Nagle held the rest of a message, or a separate message? Only the rest of one could have
+//! been written with its beginning.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
@@ -8,18 +9,20 @@ use tcpwhy_core::report::Confidence::Possible;
 use crate::packet_log::{End, log, ms, settled};
 use crate::seen::Seen;
 
-/// Two requests, each in these packets, and two replies of a server that minds Nagle; the client holds its acknowledgement back for 40 ms.
+/// Two requests, each in these packets, and two replies of a server with Nagle; the client delays
+/// its ACK by 40 ms.
 fn held(requests: &str) -> String {
     format!("+5 {requests}\n +0 S 20 answers\n +40 C ack\n +0 S 60 answers #said\n said+0 C ack\n")
 }
 
-/// The forms of what Nagle held of the server's, a round trip or longer.
+/// The forms of what Nagle held at the server, for a round trip or longer.
 fn of_each(seen: &Seen) -> Vec<Option<Form>> {
     let held = [Cause::Nagle, Cause::NagleDelayedAck].map(|cause| seen.lines(cause, Server)).concat();
     held.into_iter().filter(|line| line.ns >= ms(1)).map(|line| line.detail.form).collect()
 }
 
-/// Two requests under way at once (a pipeline of PostgreSQL, of which nothing is read): a server may have answered each by itself.
+/// Two requests under way at once (a PostgreSQL pipeline that is not read): a server may have
+/// answered each separately.
 #[test]
 fn replies_to_several_requests_may_be_messages_of_their_own() {
     let text = held("C 30\n +0 C 40").replace(" answers", "");
@@ -41,7 +44,8 @@ fn a_reply_to_one_request_was_written_in_pieces() {
     }
 }
 
-/// Where the protocol is read, a reply is known by its head: the second of a pipeline was no piece of the first.
+/// If the protocol is read, a reply is known by its head: the second of a pipeline was no piece of
+/// the first.
 #[test]
 fn a_reply_that_is_read_is_a_message_of_its_own() {
     let text = held("C 30 asks\n +0 C 40 asks");
@@ -49,7 +53,7 @@ fn a_reply_that_is_read_is_a_message_of_its_own() {
         let forms = of_each(seen);
         assert!(forms.len() >= 5 && forms.iter().all(|form| *form == Some(Form::OwnMessage)), "{seen}");
     });
-    // Its rest, behind its head, is none.
+    // Its rest, after its head, is none.
     let rest = "+5 C 30 asks\n +0 C 40 asks\n +0 S 20 answers\n +40 C ack\n +0 S 60 #said\n said+0 C ack
                 +1 S 30 answers #last\n last+0 C ack\n";
     log(format!("handshake\n{}", rest.repeat(6))).rtt(ms(2)).both_ends(|seen| {
@@ -58,7 +62,7 @@ fn a_reply_that_is_read_is_a_message_of_its_own() {
     });
 }
 
-/// A request in two pieces that is read as one: so is its answer.
+/// A request in two pieces that is read as one: so is its reply.
 #[test]
 fn a_reply_to_a_request_in_pieces_is_one_where_that_is_read() {
     let text = "+5 C 30 asks\n +0 C 40\n +0 S 20 answers\n +40 C ack\n +0 S 60 #said\n said+0 C ack\n";
@@ -68,7 +72,8 @@ fn a_reply_to_a_request_in_pieces_is_one_where_that_is_read() {
     });
 }
 
-/// No host holds an acknowledgement back for half a second: what Nagle waited for all that time was late or lost for a reason that nothing shows.
+/// No host delays an ACK by half a second: what Nagle waited for all that time was late or lost for
+/// an unknown reason.
 #[test]
 fn a_hold_longer_than_any_timer_of_acknowledgements_is_possible() {
     let stall = |held: u32| format!("\n +5 C 120\n +0 S 150\n +{held} C ack\n +0 S 1000\n +0 C ack");
@@ -81,8 +86,10 @@ fn a_hold_longer_than_any_timer_of_acknowledgements_is_possible() {
     }
 }
 
-/// A server of DNS writes the first byte of a message's length by itself, and the rest comes 7.4 ms behind its delayed acknowledgement, where the quickest round trip
-/// took 3.8 (frames 614 to 654 of a lookup over TCP, the first of its connection): what holds one byte of a message is no pause of its program.
+/// A DNS server writes the first byte of a message's length separately, and the rest comes 7.4 ms
+/// after the delayed ACK, where the quickest round trip took 3.8 (frames 614 to 654 of a lookup
+/// over TCP, the first of its connection): what follows one byte of a message is not held by its
+/// program.
 #[test]
 fn the_rest_of_a_length_waits_for_its_acknowledgement_however_late_that_is() {
     for (first, held) in [(1, true), (60, false)] {
@@ -96,8 +103,10 @@ fn the_rest_of_a_length_waits_for_its_acknowledgement_however_late_that_is() {
     }
 }
 
-/// A station confirms a command (IEC 60870-5-104), and says that it is done in a second write, which Nagle's algorithm holds until its client acknowledges the first by a
-/// timer (frames 29 to 32, and four times more): the second, which nobody asks for by itself, was written before. One that comes with the first was held by nothing.
+/// A station confirms a command (IEC 60870-5-104), and reports its completion in a second write,
+/// which Nagle holds until its client acknowledges the first by a timer (frames 29 to 32, and four
+/// times more): the second, which is not requested separately, was written before. One that comes
+/// with the first was not held.
 #[test]
 fn what_nobody_asks_for_was_held_behind_a_late_acknowledgement_all_the_same() {
     let turn = "+2000 C 16 asks\n +26 S 16 answers\n +194 C ack\n +0.1 S 32 tells\n +200 C ack\n";
@@ -111,8 +120,10 @@ fn what_nobody_asks_for_was_held_behind_a_late_acknowledgement_all_the_same() {
     });
 }
 
-/// Both ends of SSH name what they can (RFC 4253, 7.1), and the client begins the key exchange in a second write, which Nagle's algorithm holds until its server acknowledges the list by a
-/// timer (frames 75 to 80 of a laboratory's). Behind a list that is acknowledged at once nothing is held, and a client that takes its time afterwards pauses.
+/// Both ends of SSH list their algorithms (RFC 4253, 7.1), and the client begins the key exchange
+/// in a second write, which Nagle holds until its server acknowledges the list by a timer (frames
+/// 75 to 80 of a laboratory's capture). After a list acknowledged at once nothing is held, and a
+/// client that takes longer pauses.
 #[test]
 fn a_key_exchange_is_held_behind_its_clients_list() {
     for (acked, paused, held) in [(41.2, 0.05, true), (0.0, 0.05, false), (0.0, 41.2, false)] {

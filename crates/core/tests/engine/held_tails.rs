@@ -1,12 +1,13 @@
-//! Tails that come as late as a timer: held by a cork, or lost and sent again?
+//! Tails that come as late as a timer: held by a cork, or lost and retransmitted?
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::report::Confidence;
 
 use crate::packet_log::{End, log, ms, settled};
 
-/// A tail leaves with its sender's timer, which began when all before it was acknowledged: a cork's, or that of a copy whose original was lost
-/// on its way to the capture. Beside the sender the original would have passed; far from it, its numbers tell, where it counts its packets.
+/// A tail leaves with its sender's timer, which began when all before it was acknowledged: a
+/// cork's, or the RTO after the original was lost before the capture point. Near the sender the
+/// original would have been captured; far from it, its numbers show it, if it counts its packets.
 #[test]
 fn a_tail_that_may_have_been_lost_is_possibly_a_cork_s() {
     let held =

@@ -1,4 +1,5 @@
-//! What stands between two ends and is not seen, or what an end holds, where a capture shows two readings: the doubtful one is no more than possible.
+//! Hosts hidden between two ends, or state of an end, where a capture allows two readings: the
+//! doubtful one is at most possible.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
@@ -7,13 +8,14 @@ use tcpwhy_wire::Endpoint;
 
 use crate::packet_log::{CLIENT, End, SERVER, log, ms};
 
-/// A virtual machine and a server behind its user network, which no router touches.
+/// A virtual machine and a server beyond its user network, with no router's trace in the packets.
 fn virtual_machine() -> [Endpoint; 2] {
     [Endpoint::v4([10, 0, 2, 15], 50_156), Endpoint::v4([116, 203, 91, 91], 80)]
 }
 
-/// The second piece of an answer leaves with the acknowledgement of the first, which came by a timer, and the third 21 ms later (frames 220 to 226 of a Diameter
-/// peer): that its program had gone on late because of the hold nothing excludes. Who had written several pieces before writes by a clock of its own.
+/// The second piece of a reply leaves with the ACK of the first, which came by a timer, and the
+/// third 21 ms later (frames 220 to 226 of a Diameter peer): the hold may have delayed its program.
+/// One that had written several pieces before writes by its own clock.
 #[test]
 fn a_write_behind_the_first_hold_does_not_take_it_back() {
     let held = "#a\n a+39.5 C ack\n +0.03 S 164\n +0 C ack\n +21 S 66\n +0 C ack";
@@ -29,8 +31,9 @@ fn a_write_behind_the_first_hold_does_not_take_it_back() {
     }
 }
 
-/// The answer to ten segments is the first thing to acknowledge any of them, and the first one alone (frames 277 to 296 of a phone's): the others had not come, of
-/// which a host acknowledges every second one. A server that acknowledges as they come and answers 590 ms later has taken those.
+/// The reply to ten segments is the first to acknowledge any of them, and only the first (frames
+/// 277 to 296 of a phone): the others had not arrived, as a host acknowledges every second one. A
+/// server that acknowledges on arrival and answers 590 ms later took that time itself.
 #[test]
 fn a_request_of_which_nothing_was_acknowledged_was_on_its_way() {
     for (acked, late) in [("", true), ("q+0 S ack\n ", false)] {
@@ -49,8 +52,10 @@ fn a_request_of_which_nothing_was_acknowledged_was_on_its_way() {
     }
 }
 
-/// A host in between opens its own connection first, which takes 31 ms. A question in two pieces is answered 18 ms behind the second one, 33 behind the first
-/// (frames 16 to 20 of a phone's emulator): it may be the first one's answer. That of a question in one piece is sooner than the way behind allows.
+/// A host in between opens its own connection first, which takes 31 ms. A request in two pieces is
+/// answered 18 ms after the second, 33 after the first (frames 16 to 20 of a phone's emulator): it
+/// may be the first one's reply. For a request in one piece, it comes sooner than the hidden path
+/// allows.
 #[test]
 fn what_comes_too_soon_behind_the_second_piece_may_answer_the_first() {
     let [first, second] = ["+100 C 93 #a\n a+0 S ack\n ", "a+14.7 C 163 #a\n a+0 S ack\n "];
@@ -65,8 +70,9 @@ fn what_comes_too_soon_behind_the_second_piece_may_answer_the_first() {
     }
 }
 
-/// Behind a NAT that ends TCP a question of two segments takes just twice the way (frames 182 to 186 of a virtual machine's, and another one's): a part of it may have gone a
-/// round later. What takes half a way more, or is short, the server has likely taken the rest of.
+/// With a NAT that terminates TCP a request of two segments takes exactly twice the RTT (frames 182
+/// to 186 of a virtual machine, and of another one): a part of it may have left a round later. If
+/// it takes half an RTT more, or is short, the server has likely taken the rest.
 #[test]
 fn a_long_question_that_takes_twice_the_way_may_have_gone_in_two_rounds() {
     for (bytes, waits, sure) in [(1937, 413, Possible), (1937, 310, Likely), (517, 413, Likely)] {
@@ -80,8 +86,8 @@ fn a_long_question_that_takes_twice_the_way_may_have_gone_in_two_rounds() {
     }
 }
 
-/// A server answers the only question of a session a second late, with as many bytes as that had, and closes (frames 12 to 17 of a course's): that is no farewell.
-/// An alert of 31 bytes is one.
+/// A server answers the only request of a session a second late, with as many bytes, and closes
+/// (frames 12 to 17 of a course's capture): that is no farewell. An alert of 31 bytes is one.
 #[test]
 fn what_is_as_long_as_its_question_answers_it_though_its_sender_closes() {
     for (bytes, answers) in [(106, true), (31, false)] {
@@ -104,8 +110,9 @@ fn what_is_as_long_as_its_question_answers_it_though_its_sender_closes() {
     }
 }
 
-/// A user network brings 60 KB each 46 ms, which are acknowledged at once: the window stands open, and nothing is under way (frames 420 to 837 of a virtual
-/// machine's). Between other hosts these are rounds that fill the window.
+/// A user network delivers 60 KB every 46 ms, acknowledged at once: the window is open, and nothing
+/// is in flight (frames 420 to 837 of a virtual machine). Between other hosts these are rounds that
+/// fill the window.
 #[test]
 fn a_host_in_between_that_has_nothing_under_way_waits_for_no_window() {
     let [client, server] = virtual_machine();
@@ -130,8 +137,9 @@ fn a_host_in_between_that_has_nothing_under_way_waits_for_no_window() {
     }
 }
 
-/// A server pushes 561 bytes by the second, over a path that varies by 2 ms, and its client answers each after 41 (frames 286 to 628 of a session in cipher): what
-/// comes a second behind the one before need not answer that. A server that sleeps for a second is later by as much as it was asked late.
+/// A server pushes 561 bytes every second, over a path with 2 ms of jitter, and its client answers
+/// each after 41 (frames 286 to 628 of an encrypted session): data a second after the last need not
+/// answer it. A server that sleeps for a second is as late as its request was.
 #[test]
 fn what_comes_by_the_second_need_not_answer() {
     for (takes, sure) in [(960.8, Possible), (1000.0, Likely)] {

@@ -1,4 +1,5 @@
-//! Was a small write held, or did its program pause, and how sure is that? The same two pieces a few ms apart, with one thing changed.
+//! Was a small write held, or did its program pause, and how certain is that? The same two pieces a
+//! few ms apart, with one thing changed.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
@@ -10,12 +11,12 @@ use crate::invariants::EVERYTHING;
 use crate::packet_log::{CLIENT, End, SERVER, each, log, ms, settled};
 use crate::seen::Seen;
 
-/// A request in two pieces, the second one let go by an acknowledgement that the server holds back for so long.
+/// A request in two pieces, the second released by an ACK that the server delays by this long.
 fn held(delay_ms: u32) -> String {
     format!("+5 C 20\n +{delay_ms} S ack\n +0 C 100\n +0 S 64\n +0 C ack\n")
 }
 
-/// A request in two other pieces, the second one so long behind the first.
+/// A request in two other pieces, the second this long after the first.
 fn apart(acked_ms: u32, pause_ms: f64) -> String {
     format!("+5 C 400 #odd\n odd+{acked_ms} S ack\n odd+{pause_ms} C 70\n +0 S 64\n +0 C ack\n")
 }
@@ -24,8 +25,8 @@ fn confidence(seen: &Seen, exchange: usize, cause: Cause) -> Confidence {
     seen.exchange(exchange).of(cause).confidence
 }
 
-/// The first exchange shows how long the program pauses by itself, the second one that it minds Nagle. Without either, another
-/// reading is left.
+/// The first exchange shows how long the program pauses itself, the second that Nagle is on.
+/// Without either, another reading remains.
 #[test]
 fn a_hold_is_certain_where_its_sender_has_shown_what_it_does_otherwise() {
     let text = format!("handshake\n {}{}", held(0), held(40).repeat(2));
@@ -36,7 +37,7 @@ fn a_hold_is_certain_where_its_sender_has_shown_what_it_does_otherwise() {
     log(format!("handshake\n {}", held(40))).rtt(ms(2)).both_ends(|seen| {
         assert_eq!(confidence(seen, 1, Cause::NagleDelayedAck), Likely, "{seen}");
     });
-    // Without the handshake the first exchanges that the capture has may not have been the first ones.
+    // Without the handshake, the first exchanges in the capture may not have been the first ones.
     let midway = log(format!("handshake\n {}{}", held(0).repeat(3), held(40).repeat(3))).rtt(ms(2));
     for end in End::BOTH {
         let seen = Seen::of(midway.capture(end).split_off(3), "midway");
@@ -44,8 +45,8 @@ fn a_hold_is_certain_where_its_sender_has_shown_what_it_does_otherwise() {
     }
 }
 
-/// Far from its sender, a write that was late on its way was held all the same, and the lateness is the path's. Later than an eighth of
-/// the whole it may have come by itself.
+/// Far from its sender, a write that was late on the path was held all the same, and the lateness
+/// is the path's. Later than an eighth of the whole, it may have been written then.
 #[test]
 fn a_held_write_that_was_late_on_its_way_was_held_and_late() {
     for (late, sure) in [(3, Certain), (8, Possible)] {
@@ -61,8 +62,8 @@ fn a_held_write_that_was_late_on_its_way_was_held_and_late() {
     }
 }
 
-/// A sender that is known to mind Nagle: a write of other pieces that follows a held-back acknowledgement a little late was late on its
-/// way. Of one that has never shown it, the program paused.
+/// A sender known to use Nagle: a write of other pieces that follows a delayed ACK a little late
+/// was late on the path. If it has never shown that, the program paused.
 #[test]
 fn a_late_write_was_held_where_its_sender_minds_nagle() {
     let rtt = ms(2);
@@ -81,7 +82,8 @@ fn a_late_write_was_held_where_its_sender_minds_nagle() {
     seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Client, ms(45))]);
 }
 
-/// Where the second piece comes long behind the acknowledgement, its program paused: the usual pieces or others.
+/// If the second piece comes long after the ACK, its program paused, with the usual pieces or
+/// others.
 #[test]
 fn a_write_long_behind_its_release_came_by_itself() {
     let rtt = ms(2);
@@ -95,13 +97,13 @@ fn a_write_long_behind_its_release_came_by_itself() {
             });
         }
     }
-    // Beside its sender, other pieces need no more than to come a little late.
+    // Near the sender, for other pieces a little lateness is enough.
     let text = format!("handshake\n {}{}{}", held(0), held(40).repeat(2), apart(40, 45.0));
     let seen = log(text).rtt(rtt).seen_at(End::Client);
     seen.exchange(4).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Client, ms(45))]);
 }
 
-/// The acknowledgement of the first piece came at once, and the second piece some ms behind it: nothing held that.
+/// The first piece was acknowledged at once, and the second follows some ms later: nothing held it.
 #[test]
 fn a_write_behind_a_prompt_acknowledgement_came_by_itself() {
     let rtt = ms(40);
@@ -112,8 +114,8 @@ fn a_write_behind_a_prompt_acknowledgement_came_by_itself() {
     }
 }
 
-/// Beside a program that pauses nothing is more certain than that, but for a small write so soon behind a held-back acknowledgement
-/// that a busy host may have been as late with it.
+/// Near a program that pauses, nothing is more certain, except for a small write so soon after a
+/// delayed ACK that a busy host may have been that late with it.
 #[test]
 fn a_pause_is_certain_unless_it_ends_with_a_held_back_acknowledgement() {
     let rtt = ms(2);
@@ -135,7 +137,8 @@ fn a_pause_is_certain_unless_it_ends_with_a_held_back_acknowledgement() {
     assert_eq!(confidence(&seen, 1, Cause::SenderThink), Certain, "{seen}");
 }
 
-/// A program that writes two full segments each 208 ms and says that more will follow: a cork lets full segments go.
+/// A program that writes two full segments every 208 ms with more to follow: a cork does not hold
+/// full segments.
 #[test]
 fn full_segments_are_not_corked() {
     let text =
@@ -147,8 +150,8 @@ fn full_segments_are_not_corked() {
     });
 }
 
-/// The first small segment that leaves beside another one shows that Nagle is off, or that its release is missing from the capture. From
-/// then on it is known.
+/// The first small segment in flight with another one shows that Nagle is off, or that the ACK that
+/// released it is missing from the capture. From the second on it is known.
 #[test]
 fn a_pause_beside_a_small_segment_is_certain_from_the_second_on() {
     let beside = "+5 C 20 #head\n head+25 C 100\n +0 S 64\n +0 C ack\n";
@@ -158,7 +161,8 @@ fn a_pause_beside_a_small_segment_is_certain_from_the_second_on() {
     assert_eq!(sure, [Likely, Certain], "{seen}");
 }
 
-/// A full segment that comes with a held-back acknowledgement is none that Nagle held: the first that it holds is not the second.
+/// A full segment released by a delayed ACK was not held by Nagle: the first that Nagle holds does
+/// not count as the second.
 #[test]
 fn a_full_segment_does_not_show_that_its_sender_minds_nagle() {
     let full = "+5 C 20\n +40 S ack\n +0 C 1448\n +0 S 64\n +0 C ack\n";
@@ -168,8 +172,8 @@ fn a_full_segment_does_not_show_that_its_sender_minds_nagle() {
     });
 }
 
-/// An acknowledgement that the capture missed, of packets without numbers, makes it seem as if the sender did not mind Nagle. The next
-/// hold shows that it does, and the one behind that is billed again.
+/// An ACK missing from the capture, with packets without numbers, makes the sender look as if Nagle
+/// were off. The next hold shows that it is on, and the one after that is billed again.
 #[test]
 fn a_hold_refutes_that_its_sender_ignores_nagle() {
     let missed = "+5 C 20\n +0 S ack unseen\n +0 C 100\n +0 S 64\n +0 C ack\n";
@@ -181,7 +185,8 @@ fn a_hold_refutes_that_its_sender_ignores_nagle() {
     });
 }
 
-/// RFC 896 holds a tail while anything is outstanding, two full segments too, if their receiver holds back the acknowledgement of both.
+/// RFC 896 holds a tail while anything is outstanding, also after two full segments, if their
+/// receiver delays the ACK of both.
 #[test]
 fn a_tail_is_held_behind_two_full_segments_on_other_stacks() {
     let rtt = ms(20);
@@ -192,7 +197,8 @@ fn a_tail_is_held_behind_two_full_segments_on_other_stacks() {
     });
 }
 
-/// What options take besides time stamps (AccECN, RFC 6824's DSS, SACK blocks on data) a full segment lacks to the MSS (RFC 6691).
+/// A full segment is shorter than the MSS by its options other than time stamps (AccECN, RFC 6824's
+/// DSS, SACK blocks on data) (RFC 6691).
 #[test]
 fn segments_are_full_that_their_options_make_shorter() {
     let flights = each(0..40, |_| "+0 S ack\n +0 C 1432x2 more".to_owned());
@@ -210,8 +216,9 @@ fn segments_are_full_that_their_options_make_shorter() {
     }
 }
 
-/// An FTP server greets in two writes, the second of which waits for the client's timer; the clocks of both hosts count milliseconds and tick
-/// every 500 of them, so that all stamps are alike (frames 1 to 6 of an OS/400's session): that says nothing of when it left.
+/// An FTP server greets in two writes, the second waiting for the client's timer; the clocks of
+/// both hosts count milliseconds and tick every 500 of them, so all stamps are equal (frames 1 to 6
+/// of an OS/400's session): they do not show when it left.
 #[test]
 fn stamps_that_are_alike_do_not_date_what_an_acknowledgement_let_go() {
     let greeting =
@@ -224,9 +231,10 @@ fn stamps_that_are_alike_do_not_date_what_an_acknowledgement_let_go() {
     assert!(seen.spent(Cause::NagleDelayedAck, Server) >= ms(210), "{seen}");
 }
 
-/// Options of telnet cross: the client's three bytes leave before the server's last fifteen arrive, whose acknowledgement it holds back, and 26 us
-/// behind that the server's eighteen follow (frames 8 to 12 of a login): Nagle held them, for all that they seem to answer. Where the question
-/// acknowledges everything, it is the server's own time.
+/// Telnet options cross: the client's three bytes leave before the server's last fifteen arrive,
+/// whose ACK it delays, and 26 us after that the server's eighteen follow (frames 8 to 12 of a
+/// login): Nagle held them, though they look like a reply. If the request acknowledges everything,
+/// it is the server's own time.
 #[test]
 fn an_answer_is_held_beside_what_was_said_before_its_question() {
     for (crosses, held) in [(true, true), (false, false)] {
@@ -242,9 +250,10 @@ fn an_answer_is_held_beside_what_was_said_before_its_question() {
     }
 }
 
-/// A phone writes a request's head, and its body of two full segments and a rest: the rest leaves 2 ms behind the acknowledgement of the small head
-/// (frames 13 to 17 of a phone's TLS), which had held it. Windows hold full segments as well, and a first one holds more than three. What
-/// comes later was written later.
+/// A phone writes a request's head, then its body of two full segments and a rest: the rest leaves
+/// 2 ms after the ACK of the small head (frames 13 to 17 of a phone's TLS), which had held it.
+/// Windows holds full segments as well, and a first one holds more than three. Later data was
+/// written later.
 #[test]
 fn the_rest_of_a_write_waits_for_the_small_one_before_it_on_a_slow_host_too() {
     for (late, nagle) in [(2, true), (12, false)] {
@@ -258,9 +267,11 @@ fn the_rest_of_a_write_waits_for_the_small_one_before_it_on_a_slow_host_too() {
     }
 }
 
-/// A home router answers DNS with the length's first byte, and with the rest 2.75 ms behind the acknowledgement of that, which the client's timer had held for 50 ms
-/// (frames 1108 to 1114). This connection's only round trip was its handshake of 13.7 ms; another connection between the two has seen 1.1 ms. A pause of its own is
-/// as possible where the first piece may be a message, and all there is without that other connection.
+/// A home router answers DNS with the length's first byte, and with the rest 2.75 ms after the ACK
+/// of that, which the client's timer had delayed by 50 ms (frames 1108 to 1114). This connection's
+/// only round trip was its handshake of 13.7 ms; another connection between the two has seen 1.1
+/// ms. A pause of the program is as possible if the first piece may be a message, and the only
+/// reading without that other connection.
 #[test]
 fn a_hold_ends_sooner_than_the_round_trips_so_far() {
     let talk = |first: u32| {
@@ -284,8 +295,9 @@ fn a_hold_ends_sooner_than_the_round_trips_so_far() {
     }
 }
 
-/// NEWKEYS of an old SSH client, 16 bytes that no answer follows, and its first question in cipher: written at once, and held until the server's timer has acknowledged the former
-/// (frames 234 to 238 of a session). The heads of its messages say nothing of either.
+/// An old SSH client's NEWKEYS, 16 bytes without a reply, and its first encrypted request: written
+/// at once, and held until the server's timer has acknowledged the former (frames 234 to 238 of a
+/// session). The heads of its messages say nothing of either.
 #[test]
 fn a_question_behind_new_keys_is_held_until_they_are_acknowledged() {
     let text = "handshake\n +1 C 144 asks\n +13.6 S 720 answers\n +3 C 16 #keys\n keys+34.46 S ack\n +0.1 C 48 #asked\n asked+0.28 S 48\n +0 C ack";

@@ -1,5 +1,5 @@
-//! Several small things under way at once: requests sent without waiting, frames behind frames, tails, and a slow link
-//! that all of them share.
+//! Several small things under way at once: requests sent without waiting, frames after frames,
+//! tails, and a slow link that all of them share.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
@@ -8,8 +8,8 @@ use tcpwhy_core::report::{Confidence, Kind};
 
 use crate::packet_log::{End, each, log, ms};
 
-/// Two requests without waiting. The second reply waits for the acknowledgement of the first, and the second request had
-/// long arrived: the server is not to blame.
+/// Two requests without waiting. The second reply waits for the ACK of the first, and the second
+/// request had long arrived: the server is not to blame.
 #[test]
 fn a_second_reply_is_held_beside_the_first() {
     for rtt in [2, 26].map(ms) {
@@ -28,7 +28,8 @@ fn a_second_reply_is_held_beside_the_first() {
     }
 }
 
-/// The same with TCP_NODELAY at the server, seen earlier: what answers 41 ms later was thought about so long.
+/// The same with TCP_NODELAY at the server, seen earlier: a reply 41 ms later was thought about for
+/// that long.
 #[test]
 fn a_second_reply_of_a_server_without_nagle_is_thought_about() {
     let rtt = ms(2);
@@ -53,8 +54,8 @@ const FRAMES_AT_FIRST: &str = "handshake
      +0 C 300
      +0 S 200";
 
-/// Four frames in four writes: the last three wait until the first is acknowledged. The quick acknowledgement of the
-/// first exchange shows it; later the acknowledgement comes with the first frame's answer.
+/// Four frames in four writes: the last three wait until the first is acknowledged. The quick ACK
+/// of the first exchange shows it; later the ACK comes with the first frame's reply.
 #[test]
 fn frames_are_held_until_the_first_one_s_answer() {
     for rtt in [2, 26].map(ms) {
@@ -78,7 +79,8 @@ fn frames_are_held_until_the_first_one_s_answer() {
     }
 }
 
-/// Requests of other sizes, or a client that first shows that it waits for its answers: each is an exchange.
+/// Requests of other sizes, or a client that first shows that it waits for its replies: each is an
+/// exchange.
 #[test]
 fn requests_that_follow_an_answer_at_once_are_requests() {
     let dialogue = "+5 C 100
@@ -95,7 +97,8 @@ fn requests_that_follow_an_answer_at_once_are_requests() {
     }
 }
 
-/// A server that works on the first piece of a request from the start: it answers as soon whenever the rest comes.
+/// A server that works on the first piece of a request from the start: it answers equally soon
+/// whenever the rest comes.
 #[test]
 fn a_server_that_answers_the_first_piece_did_not_wait_for_the_rest() {
     let rtt = ms(2);
@@ -113,7 +116,7 @@ fn a_server_that_answers_the_first_piece_did_not_wait_for_the_rest() {
     });
 }
 
-/// The same where a first piece was late on its way: the server's time begins when it has it.
+/// The same if a first piece was late on the path: the server's time begins at its arrival.
 #[test]
 fn a_first_piece_that_was_late_begins_the_servers_time_when_it_arrives() {
     let rtt = ms(2);
@@ -132,8 +135,8 @@ fn a_first_piece_that_was_late_begins_the_servers_time_when_it_arrives() {
     seen.exchange(3).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(50))]);
 }
 
-/// One answer is late on its way, just when the rest begins to be held: those before it still show that the server does not wait
-/// for the rest.
+/// One reply is late on the path, just when the rest begins to be held: those before it still show
+/// that the server does not wait for the rest.
 #[test]
 fn one_late_answer_does_not_hide_that_the_server_works_on_the_first_piece() {
     let rtt = ms(2);
@@ -145,8 +148,8 @@ fn one_late_answer_does_not_hide_that_the_server_works_on_the_first_piece() {
     seen.exchange(3).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(50))]);
 }
 
-/// A reply in two writes, the second held until the first is acknowledged, and a millisecond late on its way: that is no pause
-/// of its server's, and none is taken off the holds that follow.
+/// A reply in two writes, the second held until the first is acknowledged, and a millisecond late
+/// on the path: that is no pause of its server, and no pause is subtracted from later holds.
 #[test]
 fn a_hold_that_was_late_on_its_way_is_no_pause() {
     let reply = |name: &str, held: i32, late: &str| {
@@ -157,7 +160,7 @@ fn a_hold_that_was_late_on_its_way_is_no_pause() {
     assert_eq!(seen.exchange(2).ns(Cause::SenderThink, Server), ms(0), "{seen}");
 }
 
-/// Without a shorter wait to compare with, the time from the rest to the answer is the server's.
+/// Without a shorter wait to compare with, the time from the rest to the reply is the server's.
 #[test]
 fn a_server_that_waits_for_the_rest_thinks_from_there() {
     let rtt = ms(2);
@@ -179,7 +182,8 @@ fn a_server_that_waits_for_the_rest_thinks_from_there() {
     });
 }
 
-/// MSG_MORE on the whole of a message: the partial segment at its end leaves with the next acknowledgement, without PSH.
+/// MSG_MORE on a whole message: the partial segment at its end leaves with the next ACK, without
+/// PSH.
 #[test]
 fn a_tail_with_more_to_come_leaves_with_the_next_acknowledgement() {
     for rtt in [4, 40].map(ms) {
@@ -196,7 +200,7 @@ fn a_tail_with_more_to_come_leaves_with_the_next_acknowledgement() {
     }
 }
 
-/// Ten small packets at once through 1 Mb/s, and little but them: their acknowledgements come at the link's pace.
+/// Ten small packets at once through 1 Mb/s, and little else: their ACKs come at the link's pace.
 #[test]
 fn small_packets_drain_behind_the_capture() {
     let (rtt, each_ms) = (ms(10), 155.0 * 8.0 / 1e3);
@@ -210,7 +214,7 @@ fn small_packets_drain_behind_the_capture() {
         .is_within(ms(0.6), &[(Cause::RoundTrip, Path, rtt), (Cause::Bandwidth, Path, ms(10.0 * each_ms))]);
 }
 
-/// The same burst over a fast link to a client that holds back the acknowledgement of the last packet.
+/// The same burst over a fast link to a client that delays the ACK of the last packet.
 #[test]
 fn an_acknowledgement_held_back_is_not_a_link_that_drains() {
     let rtt = ms(10);
@@ -224,7 +228,7 @@ fn an_acknowledgement_held_back_is_not_a_link_that_drains() {
     log(text).rtt(rtt).seen_at(End::Server).exchange(1).is_within(ms(1), &[(Cause::RoundTrip, Path, rtt)]);
 }
 
-/// A request of ten packets through a slow link: what the server seems to take is the link's time.
+/// A request of ten packets through a slow link: the server's apparent time is the link's.
 #[test]
 fn a_request_drains_behind_the_client_s_capture() {
     let (rtt, each_ms) = (ms(4), 500.0 * 8.0 / 1e3);
@@ -238,7 +242,7 @@ fn a_request_drains_behind_the_client_s_capture() {
         .is_within(ms(0.6), &[(Cause::RoundTrip, Path, rtt), (Cause::Bandwidth, Path, ms(10.0 * each_ms))]);
 }
 
-/// The same request, its last acknowledgement on the reply, for which the server took 20 ms.
+/// The same request, its last ACK on the reply, for which the server took 20 ms.
 #[test]
 fn a_server_s_time_behind_a_slow_link_is_its_own() {
     let (rtt, each_ms) = (ms(4), 500.0 * 8.0 / 1e3);
@@ -255,7 +259,8 @@ fn a_server_s_time_behind_a_slow_link_is_its_own() {
     );
 }
 
-/// A backlog of full segments comes at the link's pace, each long after the one before it was acknowledged.
+/// A backlog of full segments comes at the link's pace, each long after the one before it was
+/// acknowledged.
 #[test]
 fn segments_at_the_pace_of_a_slow_link_are_its_time() {
     let (rtt, each_ms) = (ms(2), 1448.0 * 8.0 / 1e3);
@@ -269,8 +274,8 @@ fn segments_at_the_pace_of_a_slow_link_are_its_time() {
     assert!(seen.exchange(1).ns(Cause::Bandwidth, Path) >= ms(8.5 * each_ms), "{seen}");
 }
 
-/// TCP_NODELAY and a window of ten packets: ten small ones are out, the rest is joined and leaves with the first
-/// acknowledgement.
+/// TCP_NODELAY and a window of ten packets: ten small ones are sent, the rest is joined and leaves
+/// with the first ACK.
 #[test]
 fn a_window_counts_small_packets_too() {
     let rtt = ms(20);
@@ -282,17 +287,18 @@ fn a_window_counts_small_packets_too() {
          +0 S 900
          rest+0.5 C ack
          +0 C ack");
-    // At the client the acknowledgements pass before it can be seen how many packets the server still had out.
+    // At the client the ACKs pass before it shows how many packets the server still had in flight.
     let bill = [(Cause::RoundTrip, Path, rtt), (Cause::SlowStart, Server, rtt)];
     small.rtt(rtt).seen_at(End::Server).exchange(1).is(&bill);
 }
 
-/// A server that thinks for longer than its timeout and then writes twice: whether Nagle or a window of one segment,
-/// restarted after idle, held the second write, no packet says. Without the idle time it can only be Nagle.
+/// A server that thinks for longer than its RTO and then writes twice: no packet shows whether
+/// Nagle or a window of one segment, restarted after idle, held the second write. Without the idle
+/// time it can only be Nagle.
 #[test]
 fn a_window_that_may_be_one_leaves_nagle_likely() {
     for (think_ms, sure) in [(300, Confidence::Likely), (20, Confidence::Certain)] {
-        // The first one is acknowledged at once, and shows that the server does not pause by itself.
+        // The first one is acknowledged at once, and shows that the server itself does not pause.
         let exchange = format!("+0 C 100\n +{think_ms} S 132\n +40 C ack\n +0 S 132\n");
         let first = exchange.replace("+40 C", "+0 C");
         log("handshake\n".to_owned() + &first + &exchange.repeat(4)).rtt(ms(2)).both_ends(|seen| {
@@ -302,7 +308,8 @@ fn a_window_that_may_be_one_leaves_nagle_likely() {
     }
 }
 
-/// A client that was slow to end its handshake seems further away than it is, until it echoes a time stamp sooner.
+/// A client that was slow to end its handshake seems further away than it is, until it echoes a
+/// time stamp sooner.
 #[test]
 fn an_echoed_time_stamp_shows_how_near_an_end_is() {
     let rtt = ms(4);
@@ -318,8 +325,8 @@ fn an_echoed_time_stamp_shows_how_near_an_end_is() {
     });
 }
 
-/// A writer whose send buffer is full pushes what fitted and goes on with the acknowledgement that frees a third of it. The
-/// receiver has not read: it acknowledges all of it at once, 40 ms late.
+/// A sender with a full send buffer pushes what fitted and continues with the ACK that frees a
+/// third of it. The receiver has not read: it acknowledges all of it at once, 40 ms late.
 #[test]
 fn a_partial_segment_in_a_long_write_is_a_full_buffer() {
     let rtt = ms(20);
@@ -333,8 +340,9 @@ fn a_partial_segment_in_a_long_write_is_a_full_buffer() {
         });
 }
 
-/// The tail of each reply waits behind a full segment until the small one before that is acknowledged; one of these
-/// acknowledgements is 4 ms late. The tail was queued: neither the buffer nor the program kept it, then or in the next reply.
+/// The tail of each reply waits after a full segment until the small one before that is
+/// acknowledged; one of these ACKs is 4 ms late. The tail was queued: neither the buffer nor the
+/// program held it, then or in the next reply.
 #[test]
 fn a_queued_tail_that_comes_late_was_held_all_the_same() {
     let replies = each(0..6, |n| {
@@ -355,8 +363,8 @@ fn a_queued_tail_that_comes_late_was_held_all_the_same() {
     });
 }
 
-/// The rest of a reply once came 30 ms after its beginning, which had been acknowledged at once. Where it follows the
-/// acknowledgement after 20 ms, nobody had paused for 30.
+/// The rest of a reply once came 30 ms after its beginning, which had been acknowledged at once. If
+/// it follows the ACK after 20 ms, there was no pause of 30.
 #[test]
 fn a_pause_longer_than_the_wait_is_not_in_it() {
     let text = "handshake
@@ -375,8 +383,8 @@ fn a_pause_longer_than_the_wait_is_not_in_it() {
     });
 }
 
-/// A web server hands its file over in pieces of 32 KB (sendfile): the last packet of each is small and pushed, and the
-/// next piece follows at once, or with the acknowledgement that lets it go.
+/// A web server writes its file in pieces of 32 KB (sendfile): the last packet of each is small and
+/// pushed, and the next piece follows at once, or with the ACK that releases it.
 #[test]
 fn a_sender_that_goes_on_behind_each_piece_of_a_file_does_not_think_behind_the_last_one() {
     let piece = "+0 S 4344x7 more\n +0 S 2360\n";
