@@ -97,8 +97,7 @@ fn a_poll_in_the_place_of_the_third_packet_is_no_way_back() {
     }
 }
 
-/// The third packet is missing, and the client delays each ACK by 161 ms: longer than a prompt one, and no RTT of 161 ms is
-/// certain. A bare ACK at once shows it.
+/// The third packet is missing, and the client delays each ACK by 161 ms: longer than a prompt one. A bare ACK shows it.
 #[test]
 fn a_held_back_acknowledgement_in_the_place_of_the_third_packet_is_likely_at_most() {
     let held = "@0 C syn\n +0 S syn\n +0 C ack unseen\n +161 S 50\n +161 C ack\n".to_owned()
@@ -114,8 +113,7 @@ fn a_held_back_acknowledgement_in_the_place_of_the_third_packet_is_likely_at_mos
     }
 }
 
-/// Only a client's timed ACKs are seen: 40 ms, or an RTT of 40 ms; or 51.5 ms, as Windows takes (frames 145 to 148 of a
-/// loudspeaker).
+/// Only timed ACKs of the client: 40 ms, or an RTT of 40 ms; or 51.5 ms, as Windows takes (frames 145 to 148 of one).
 #[test]
 fn a_way_as_long_as_a_timer_is_no_more_than_possible() {
     for timer in [40.0, 51.5] {
@@ -149,9 +147,8 @@ fn what_a_sibling_knows_of_the_way_holds() {
     }
 }
 
-/// Two streams of small messages cross, without time stamps, 48 ms apart: a message 0.1 ms after the peer's answers an
-/// earlier one, and is no round trip (frames 2559 to 2645 of a remote desktop). A handshake between the same hosts shows the
-/// RTT, before and after.
+/// Two streams of small messages cross, without time stamps, 48 ms apart: one 0.1 ms after the peer's answers an earlier one
+/// (frames 2559 to 2645 of a remote desktop). A handshake between the same hosts shows the RTT.
 #[test]
 fn what_crosses_is_no_round_trip() {
     let crossing = each(1..=20, |n| format!("@{} C 83\n @{}.1 S 14", 130 + 30 * n, 106 + 30 * n));
@@ -313,9 +310,8 @@ fn who_takes_a_connection_over_comes_over_fewer_hops() {
     }
 }
 
-/// A mail server's SYN-ACK takes 221 ms over 24 routers; an ACK 27 ms after the request, with the SYN-ACK's stamp, comes over
-/// nine, and the reply after 216 (frames 13 to 20 of a small site): the path's part of the handshake is unknown. Over as many
-/// routers it was all of it.
+/// A mail server's SYN-ACK takes 221 ms over 24 routers; an ACK 27 ms after the request, with its stamp, comes over nine, and
+/// the reply after 216 (frames 13 to 20 of a small site): the path's part of the handshake is unknown.
 #[test]
 fn the_way_to_who_was_taken_over_from_is_not_certain() {
     let text = "@0 C syn\n @208 S syn\n +0 C ack\n +5 C 36 #q\n q+0 S ack\n q+189 S 177\n +0 C ack\n +1400 C 12\n +200 S 18\n +0 C ack";
@@ -433,9 +429,8 @@ fn behind_whoever_acknowledges_nothing_is_sure() {
     }
 }
 
-/// A user network acknowledges within a millisecond for a server 280 ms away, and the capture begins after the handshake
-/// (frames 1 to 3 of a mirror's FTP): a packet that no router has touched did not come from a public address to a private
-/// one.
+/// A user network acknowledges at once for a server 280 ms away, and the capture begins after the handshake (frames 1 to 3 of
+/// a mirror's FTP): an untouched TTL does not come from a public address to a private one.
 #[test]
 fn who_cannot_be_the_server_acknowledges_for_it() {
     let private = Endpoint::v4([192, 168, 85, 132], 32_936);
@@ -521,8 +516,7 @@ fn a_handshake_that_took_longer_proves_no_round_trip() {
     }
 }
 
-/// A SYN-ACK comes after 1.8 s, and echoes the first of two SYNs: the RTT is that long, and 1.8 s of the next reply are not
-/// the server's.
+/// A SYN-ACK comes after 1.8 s, and echoes the first of two SYNs: the RTT is that long, and not the server's in the next reply.
 #[test]
 fn a_way_of_more_than_a_second_is_one_where_its_syn_went_out_twice() {
     let text = "@0 C syn #first

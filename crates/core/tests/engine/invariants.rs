@@ -1,5 +1,5 @@
-//! What must hold for every report, whatever the capture (DESIGN: a bill's lines sum to its elapsed time exactly, no
-//! interval belongs to two causes, sums are sums).
+//! What must hold for every report, whatever the capture? (DESIGN: a bill's lines sum to its
+//! elapsed time exactly, no interval belongs to two causes, sums are sums.)
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ pub(crate) fn analyse<'a>(segments: impl IntoIterator<Item = &'a Segment>) -> Re
     analyse_marked(segments, |_| Vec::new())
 }
 
-/// The same where something reads the protocol.
+/// The same, with a reader of the protocol.
 pub(crate) fn analyse_marked<'a>(
     segments: impl IntoIterator<Item = &'a Segment>,
     marks: impl Fn(&Segment) -> Vec<Mark>,
@@ -39,7 +39,7 @@ pub(crate) fn analyse_marked<'a>(
     analysis.finish()
 }
 
-/// Panics where a complete report (see [`EVERYTHING`]) breaks a rule.
+/// Panics if a complete report (see [`EVERYTHING`]) breaks a rule.
 pub(crate) fn check(report: &Report) {
     let mut totals = Sums::default();
     let mut found: BTreeMap<(Endpoint, Cause, Side), Vec<Duration>> = BTreeMap::new();

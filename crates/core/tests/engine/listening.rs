@@ -1,4 +1,5 @@
-//! From bytes to pairs: what is read of messages while packets are read, on whole and on poor captures.
+//! From bytes to pairs: which messages are recognised while packets are read, in whole captures and
+//! poor ones.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
@@ -34,7 +35,7 @@ fn pipeline() -> Vec<Segment> {
     log(text).rtt(Duration::from_millis(RTT)).capture(End::Client)
 }
 
-/// What was sent from a sequence number on: the logs begin behind 1,000 and 5,000.
+/// The bytes from a sequence number on: the logs begin after 1,000 and 5,000.
 fn payload(segment: &Segment) -> Vec<u8> {
     let answer = HEADER.to_owned() + &"x".repeat(300);
     let (stream, first) =
@@ -43,12 +44,12 @@ fn payload(segment: &Segment) -> Vec<u8> {
     stream.into_bytes()[begin..begin + segment.payload_len as usize].to_vec()
 }
 
-/// The report of a capture of which so much of each payload was kept.
+/// The report of a capture that kept this much of each payload.
 fn read(segments: &[Segment], snap: usize) -> Report {
     read_streams(segments, snap, payload)
 }
 
-/// A segment's part of what its end sends in all.
+/// A segment's part of the bytes that its end sends in all.
 fn part_of(streams: [&[u8]; 2], segment: &Segment) -> Vec<u8> {
     let (stream, first) = if segment.src == SERVER { (streams[1], 5_001) } else { (streams[0], 1_001) };
     let begin = (segment.seq.0 - first) as usize;
@@ -85,7 +86,7 @@ fn assert_paired(report: &Report) {
 fn a_pipeline_is_paired_by_its_bytes() {
     let capture = pipeline();
     assert_paired(&read(&capture, usize::MAX));
-    // All of each head is enough.
+    // Each whole head is enough.
     assert_paired(&read(&capture, REQUEST.len().max(HEADER.len())));
 }
 
@@ -101,7 +102,8 @@ fn a_segment_that_overtakes_another_is_read_behind_it() {
     assert_eq!(report.exchanges, 4, "{report:#?}");
 }
 
-/// Without the heads nobody can tell, and where they are missing in the middle nobody can tell any more.
+/// Without the heads the pairing is unknown, and if they are missing in the middle, it is unknown
+/// from there on.
 #[test]
 fn what_is_not_captured_makes_nothing_surer() {
     let capture = pipeline();
@@ -125,8 +127,9 @@ fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Three calls of gRPC at once, each in one segment of three frames, and their answers out of order: 20, 60 and 35 ms of the server's.
-/// Of each segment 40 bytes were captured, which have the first of its frames and not the one that ends the stream.
+/// Three gRPC calls at once, each in one segment of three frames, and their replies out of order:
+/// 20, 60 and 35 ms of the server's. 40 bytes of each segment were captured, with its first frame
+/// but not the one that ends the stream.
 #[test]
 fn calls_are_paired_where_only_the_first_frame_of_each_segment_was_captured() {
     let call = |stream| {
@@ -178,7 +181,8 @@ fn calls_are_paired_where_only_the_first_frame_of_each_segment_was_captured() {
     }
 }
 
-/// A call that goes on after 200 ms: where of each segment the first frame alone was captured, another frame may have said what it waited for.
+/// A call that continues after 200 ms: if only the first frame of each segment was captured,
+/// another frame may have shown what it waited for.
 #[test]
 fn a_pause_is_no_more_than_possible_where_heads_were_not_captured() {
     let data = |ends| frame(0, ends, 1, &[0; 60]);
@@ -212,8 +216,8 @@ fn a_pause_is_no_more_than_possible_where_heads_were_not_captured() {
     }
 }
 
-/// RFC 9112, 6.3: an answer of a length that its head says goes on until then, however even its pieces come. 500 bytes every
-/// 250 ms are a throttled answer, and no timer's reports.
+/// RFC 9112, 6.3: a reply whose head states its length continues until then, however evenly its
+/// pieces come. 500 bytes every 250 ms are a throttled reply, not a timer's reports.
 #[test]
 fn an_answer_of_known_length_is_one_however_evenly_it_comes() {
     let header = "HTTP/1.1 200 OK\r\nContent-Length: 6000\r\n\r\n";
@@ -234,7 +238,8 @@ fn an_answer_of_known_length_is_one_however_evenly_it_comes() {
     }
 }
 
-/// A radio (Icecast) begins to play with the head of its answer, and its sound has no end that anybody waits for.
+/// A radio (Icecast) begins to play with the head of its reply, and nobody waits for the end of its
+/// sound.
 #[test]
 fn what_a_radio_plays_is_waited_for_by_nobody() {
     let header = "HTTP/1.0 200 OK\r\nContent-Type: audio/mpeg\r\nicy-name: r\r\n\r\n";
@@ -253,8 +258,9 @@ fn what_a_radio_plays_is_waited_for_by_nobody() {
     }
 }
 
-/// RFC 9112, 6.3: an answer of unknown length ends with its connection, and its client waits until then (frames 5 to 28 of a web server's): 3.1 s of
-/// the server. One whose length is known is over with its last byte.
+/// RFC 9112, 6.3: a reply of unknown length ends with its connection, and its client waits until
+/// then (frames 5 to 28 of a web server's capture): 3.1 s of the server. A reply of known length is
+/// over with its last byte.
 #[test]
 fn an_answer_that_ends_with_its_connection_is_waited_for_until_then() {
     let counted = "HTTP/1.0 200 OK\r\nContent-Length: 167\r\n\r\n";
@@ -279,8 +285,8 @@ fn an_answer_that_ends_with_its_connection_is_waited_for_until_then() {
     }
 }
 
-/// RFC 6455, 5.2: each frame is a message of its own, so that no silence between two of them is a pause within one; and who of
-/// several was answered no frame says.
+/// RFC 6455, 5.2: each frame is a separate message, so that no silence between two of them is a
+/// pause within one; and no frame shows which of several messages it answers.
 #[test]
 fn frames_of_a_websocket_are_messages() {
     let asks = "GET /chat HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n\r\n";
@@ -323,8 +329,9 @@ fn frames_of_a_websocket_are_messages() {
     }
 }
 
-/// A viewer has asked for what changes next of a screen (RFC 6143, 7.5.3), where a capture begins in the middle of a picture (frames 2 to 94 of VNC): the request stands until
-/// something changes, and nobody waits for that. One for all of the screen, whatever has changed, is waited for.
+/// A viewer has asked for the screen's next changes (RFC 6143, 7.5.3), where a capture begins in
+/// the middle of a picture (frames 2 to 94 of VNC): the request stands until something changes, and
+/// nobody waits for that. A request for the whole screen is waited for.
 #[test]
 fn what_a_viewer_has_asked_for_stands_until_the_screen_changes() {
     for (incremental, waited) in [(1, false), (0, true)] {
@@ -341,9 +348,10 @@ fn what_a_viewer_has_asked_for_stands_until_the_screen_changes() {
     }
 }
 
-/// Questions that are answered when there is news, and tickets in front of an answer, look like a server that works where no byte of a message was captured
-/// (polls of 500 ms and TLS 1.3, captured with 64 bytes of each packet): what its programs took is no more than likely. Where bytes were captured and nobody
-/// knows the protocol, it is told as before.
+/// Requests answered when there is news, and tickets before a reply, look like a working server if
+/// no byte of a message was captured (polls of 500 ms and TLS 1.3, captured with 64 bytes of each
+/// packet): its programs' time is only likely. If bytes of an unknown protocol were captured, the
+/// confidence stays as before.
 #[test]
 fn what_programs_take_is_no_more_than_likely_where_no_byte_was_captured() {
     let text =
@@ -360,8 +368,9 @@ fn what_programs_take_is_no_more_than_likely_where_no_byte_was_captured() {
     }
 }
 
-/// A script says to an FTP server all that it has to say at once, before it is greeted (frames 2506 to 2520 of a laboratory's): each of its lines is owed a reply (RFC 959, 4.2), and
-/// the greeting is none. The server takes 3.8 s to refuse a password.
+/// A script sends an FTP server all its commands at once, before the greeting (frames 2506 to 2520
+/// of a laboratory's capture): each line is owed a reply (RFC 959, 4.2), and the greeting is none.
+/// The server takes 3.8 s to refuse a password.
 #[test]
 fn each_of_several_lines_is_owed_a_reply() {
     let client = b"user admin\npass password\nquit\n";
@@ -392,7 +401,8 @@ fn each_of_several_lines_is_owed_a_reply() {
     assert_eq!(told, [(11, 34, 1), (14, 22, 3790), (5, 14, 3790)], "{report:#?}");
 }
 
-/// A server takes 1.07 s to say in a fatal alert that it does not know the name which a client's hello asks for, and closes with it (frames 767 to 831 of a browser's).
+/// A server takes 1.07 s to reject the name in a client's hello with a fatal alert, and closes
+/// (frames 767 to 831 of a browser's capture).
 #[test]
 fn a_fatal_alert_is_what_a_hello_had_waited_for() {
     let mut client = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec();
@@ -411,7 +421,8 @@ fn a_fatal_alert_is_what_a_hello_had_waited_for() {
     }
 }
 
-/// A server of SSH ends its key exchange and says more in cipher, all in one segment (frame 167 of a host's; RFC 4253, 7.3): its reply, in front of what nobody reads, is the answer.
+/// An SSH server ends its key exchange and continues encrypted, all in one segment (frame 167 of a
+/// host's capture; RFC 4253, 7.3): its plain reply, before the encrypted bytes, is the answer.
 #[test]
 fn a_reply_in_front_of_cipher_is_the_answer() {
     let packet = |len: u8, message: u8| {

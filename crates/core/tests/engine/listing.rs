@@ -1,4 +1,4 @@
-//! Which connections and exchanges are listed one by one, against a listing of all of them.
+//! Which connections and exchanges are listed one by one, against a listing of all of them?
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ const CONNECTIONS: u16 = 400;
 const HOSTS: u16 = 7;
 const EXCHANGES: u32 = 12;
 
-/// One connection after another, of as many exchanges; the server of the n-th takes n microseconds more for each.
+/// One connection after another, each with as many exchanges; the server of the n-th takes n
+/// microseconds more for each.
 fn report(listing: Listing) -> Report {
     let mut analysis = Analysis::new(Options { listing, ..Options::default() });
     let mut packet = 0;
@@ -59,8 +60,8 @@ fn ids<'a>(connections: impl IntoIterator<Item = &'a Connection>) -> BTreeSet<u6
     connections.into_iter().map(|connection| connection.id).collect()
 }
 
-/// A thinned list has the connections of the exchanges that it shows, those that findings show, and four times as many of the most
-/// expensive ones as can be drawn. What it leaves out is counted.
+/// A thinned list has the connections of the exchanges it shows, those that findings show, and four
+/// times as many of the most expensive ones as can be drawn. It counts those left out.
 #[test]
 fn a_thinned_list_leaves_out_what_it_shows_nothing_of() {
     let all = report(Listing::UpTo(u64::MAX));
@@ -90,7 +91,7 @@ fn a_thinned_list_leaves_out_what_it_shows_nothing_of() {
     }
 }
 
-/// However many a limit lets through, within a connection and over all, they are the earliest.
+/// Whatever the limit, the listed exchanges are the earliest, within a connection and over all.
 #[test]
 fn a_limited_list_has_the_earliest_exchanges() {
     let listed = |report: &Report| -> Vec<(u64, u64)> {

@@ -8,8 +8,8 @@ use tcpwhy_core::report::Confidence;
 use crate::packet_log::{CLIENT, End, each, log, ms};
 use crate::seen::Seen;
 
-/// A window smaller than a segment is used up by one of half its size or all of it, each of which is pushed and follows
-/// the acknowledgement of the one before, as if Nagle held it.
+/// A window smaller than a segment is used up by one of half its size or all of it; each is pushed
+/// and follows the acknowledgement of the one before, as if Nagle held it.
 #[test]
 fn a_window_below_the_segment_size_holds_each_segment() {
     let replies = each(1..=40, |n| format!("+0.01 S 1000\n +{} C ack", if n % 4 == 0 { 3.0 } else { 0.05 }));
@@ -21,8 +21,9 @@ fn a_window_below_the_segment_size_holds_each_segment() {
     });
 }
 
-/// A send buffer that one segment fills: each waits for the acknowledgement of the one before, which the receiver holds
-/// back. A congestion window of one segment would have grown with the first of them; three show that it does not.
+/// A send buffer that one segment fills: each waits for the acknowledgement of the one before,
+/// which the receiver delays. A congestion window of one segment would have grown with the first of
+/// them; three show that it does not.
 #[test]
 fn a_send_buffer_of_one_segment_is_no_congestion_window() {
     let replies = each(1..=12, |_| "+0.05 S 1448 more\n +44 C ack".to_owned());
@@ -34,8 +35,8 @@ fn a_send_buffer_of_one_segment_is_no_congestion_window() {
     });
 }
 
-/// The acknowledgement of the first small write comes at once, and the second one leaves before it would seem to have
-/// reached the sender: the application pauses no longer than that, so that what it waits for later is all Nagle's.
+/// The ACK of the first small write comes at once, and the second leaves before that seems to have
+/// reached the sender: the application pauses no longer than that, so later waits are all Nagle's.
 #[test]
 fn a_second_write_that_came_at_once_shows_that_later_ones_are_held() {
     let held = each(2..=6, |_| "+0.02 C 20\n +42 S ack\n +0.02 C 100\n +0.01 S ack\n +0.03 S 64".to_owned());
@@ -50,7 +51,8 @@ fn a_second_write_that_came_at_once_shows_that_later_ones_are_held() {
     });
 }
 
-/// The reader takes 20 ms for each flight, which is acknowledged when it has been read: the window had long had room.
+/// The receiver's program takes 20 ms for each flight, which is acknowledged when read: the window
+/// had long had room.
 #[test]
 fn an_acknowledgement_that_waits_for_the_reader_is_no_congestion_window() {
     let flights = each(1..=8, |n| format!("+0.05 S 1448x{} more\n +20 C ack", 10 * n));
@@ -62,7 +64,8 @@ fn an_acknowledgement_that_waits_for_the_reader_is_no_congestion_window() {
     });
 }
 
-/// No bare acknowledgement and no handshake was captured: within one host no way can have taken what came before an answer.
+/// No bare ACK and no handshake was captured: within one host no path can account for the time
+/// before a reply.
 #[test]
 fn within_one_host_a_late_answer_is_its_programs_without_acknowledgements() {
     let calls = each(1..=6, |_| "+5 C 100\n +60 S 200".to_owned());

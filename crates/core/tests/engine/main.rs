@@ -1,5 +1,5 @@
-//! The engine as its users see it: segments in, bills out. Every case is a packet log; every expected figure is
-//! arithmetic over the log's own numbers.
+//! The engine as its users see it: segments in, bills out. Every case is a packet log; every
+//! expected figure is arithmetic over the log's own numbers.
 
 mod accepting;
 mod acknowledged;

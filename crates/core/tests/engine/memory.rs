@@ -1,4 +1,5 @@
-//! What does a connection teach about its ends? The same exchange, behind others that show something or do not.
+//! What does a connection teach about its ends? The same exchange, after others that show something
+//! or do not.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
@@ -7,17 +8,19 @@ use tcpwhy_core::report::Confidence::{Likely, Possible};
 
 use crate::packet_log::{log, ms};
 
-/// A request in two pieces, so many ms apart, the first one acknowledged at once.
+/// A request in two pieces, this many ms apart, the first acknowledged at once.
 fn pausing(pause_ms: i32) -> String {
     format!("+5 C 20 #head\n head+0 S ack\n head+{pause_ms} C 100\n +0 S 64\n +0 C ack\n")
 }
 
-/// The same, its second piece held until the server's timer has acknowledged the first one of so many bytes.
+/// The same, its second piece held until the server's timer acknowledges a first piece of this many
+/// bytes.
 fn held(first: u32) -> String {
     format!("+5 C {first}\n +40 S ack\n +0 C 100\n +0 S 64\n +0 C ack\n")
 }
 
-/// Of a hold, as much is the program's as it pauses otherwise: the lower of the two middle ones of its last five pauses.
+/// Of a hold, the program's part is its usual pause: the lower of the two middle ones of its last
+/// five pauses.
 #[test]
 fn a_program_pauses_as_it_mostly_did_of_late() {
     let rtt = ms(2);
@@ -42,14 +45,15 @@ fn a_program_pauses_as_it_mostly_did_of_late() {
                     (Cause::NagleDelayedAck, Client, ms(42 - usual)),
                 ],
             );
-            // The first time a program may have been starting.
+            // The first time, a program may have been starting up.
             let sure = if pauses.len() > 1 { Likely } else { Possible };
             assert_eq!(bill.of(Cause::SenderThink).confidence, sure, "{seen}");
         });
     }
 }
 
-/// A first piece of about the same size is the same write, its length a little different; one of quite another size is another.
+/// A first piece of about the same size is the same write with a slightly different length; another
+/// size is another write.
 #[test]
 fn a_pause_belongs_to_writes_of_about_its_size() {
     for (first, own) in [(22, 30), (400, 0)] {
@@ -61,14 +65,15 @@ fn a_pause_belongs_to_writes_of_about_its_size() {
     }
 }
 
-/// Small replies that come as late as a cork's timer, 204 to 212 ms behind their requests: a server that takes as long, unless each
-/// leaves on a tick of its kernel, 4 ms apart, whenever its request came. One that came much sooner says that no cork is in, and so
-/// does a second small segment behind one of them.
+/// Small replies as late as a cork's timer, 204 to 212 ms after their requests: a server that takes
+/// that long, unless each leaves on a tick of its kernel, 4 ms apart, whenever its request came. A
+/// much sooner reply shows that no cork is set, and so does a second small segment after one of
+/// them.
 #[test]
 fn replies_as_late_as_a_cork_s_timer_are_its_server_s_unless_they_keep_its_tick() {
     let rtt = ms(4);
     let reply = |after: f64, pause: f64| format!("+{pause} C 100\n +{after} S 200\n +0 C ack\n");
-    // Each leaves 4 ms or a whole number of them behind the others: request, way, reply, way.
+    // Each leaves a multiple of 4 ms after the others: request, path, reply, path.
     let on_tick = [(208.0, 5.0), (209.3, 2.7), (207.1, 4.9), (210.6, 5.4), (208.5, 3.5)];
     let by_itself = [(208.0, 5.0), (209.3, 3.9), (207.1, 5.8), (210.6, 8.1), (208.5, 4.2)];
     let quick = [(208.0, 5.0), (209.3, 2.7), (207.1, 4.9), (2.0, 6.0), (210.6, 5.4), (208.5, 3.5)];
@@ -82,7 +87,7 @@ fn replies_as_late_as_a_cork_s_timer_are_its_server_s_unless_they_keep_its_tick(
             // A program that sleeps by its kernel's tick looks the same.
             let sure = |cause| if cause == Cause::Cork { Possible } else { Likely };
             assert_eq!(seen.exchange(replies.len()).is(&took).of(cause).confidence, sure(cause), "{seen}");
-            // The proof says the same of the first one, which by itself is its server's.
+            // The proof also covers the first one, which taken singly is its server's.
             let first = if replies.len() == 5 { cause } else { Cause::ServerThink };
             let form = if first == Cause::Cork { Form::WholeReply } else { Form::OrCork };
             let exchange = seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (first, Server, ms(208))]);
@@ -92,12 +97,13 @@ fn replies_as_late_as_a_cork_s_timer_are_its_server_s_unless_they_keep_its_tick(
     }
 }
 
-/// What is said of the first replies once others have shown the tick, and what two of them alone leave open.
+/// The verdict on the first replies once others have shown the tick, and what only two of them
+/// leave open.
 #[test]
 fn replies_before_the_proof_of_a_cork_are_judged_by_it() {
     let rtt = ms(4);
     let reply = |(after, pause): (f64, f64)| format!("+{pause} C 100\n +{after} S 200\n +0 C ack\n");
-    // The second leaves 0.4 ms behind the tick, which a busy host does.
+    // The second leaves 0.4 ms after the tick, as happens on a busy host.
     let late = [(208.0, 5.0), (209.7, 2.7), (207.1, 4.5), (210.6, 5.4), (208.5, 3.5), (207.7, 4.3)];
     let text: String = late.into_iter().map(reply).collect();
     log(format!("handshake\n {text}")).rtt(rtt).both_ends(|seen| {
@@ -119,8 +125,9 @@ fn replies_before_the_proof_of_a_cork_are_judged_by_it() {
     });
 }
 
-/// A busy host lets go up to 0.75 ms behind the tick what its timer releases (replies of uWebSockets beside other work, near their server):
-/// hardly two of them are on one tick, and yet all of them are its timer's. By fewer of them it may be.
+/// A busy host sends up to 0.75 ms after the tick what its timer releases (replies of uWebSockets
+/// under other load, near their server): hardly two of them are on one tick, yet all of them are
+/// the timer's. With fewer of them it is only possible.
 #[test]
 fn replies_a_little_behind_a_busy_host_s_ticks_are_its_timer_s() {
     let behind_us = [0, 200, 310, 120, 400, 560, 750, 480, 300, 620];
@@ -153,8 +160,8 @@ fn replies_a_little_behind_a_busy_host_s_ticks_are_its_timer_s() {
     }
 }
 
-/// A server of 202 to 212 ms, alike or not, near and far, which answers in one write or in two, and keeps no tick or one that programs
-/// keep as well: nothing that comes late shows a cork.
+/// A server of 202 to 212 ms, constant or not, near and far, answering in one write or two, without
+/// a tick or with one that programs have as well: its late replies do not show a cork.
 #[test]
 fn a_server_that_takes_as_long_as_a_timer_is_never_a_cork() {
     let hashed = |n: i64, salt: i64| (n * 7_919 + salt * 104_729) % 1_009;
@@ -175,7 +182,7 @@ fn a_server_that_takes_as_long_as_a_timer_is_never_a_cork() {
                 }
             });
         }
-        // On steps of 10 ms, whenever it was asked, as far as its work allows.
+        // On steps of 10 ms, whenever the request came, as far as its work allows.
         let mut at = 0.0;
         let stepped = |n: i64| {
             let pause = 5.1 + hashed(n, 4) as f64 / 20.0;
@@ -193,8 +200,8 @@ fn a_server_that_takes_as_long_as_a_timer_is_never_a_cork() {
     }
 }
 
-/// A server that works for 195 to 230 ms and sleeps by its kernel's ticks, 4 ms each: replies leave on them as a timer's do, and differ by
-/// more than one timer's can.
+/// A server that works for 195 to 230 ms and sleeps by its kernel's ticks, 4 ms each: replies leave
+/// on them like a timer's, but differ by more than one timer's can.
 #[test]
 fn replies_on_a_tick_that_differ_by_more_than_its_step_are_no_timer_s() {
     let hashed = |n: i64, salt: i64| ((n * 7_919 + salt * 104_729) % 1_009) as f64 / 1_009.0;

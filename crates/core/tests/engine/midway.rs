@@ -1,5 +1,5 @@
-//! Captures that begin in the middle of a connection: no handshake says who is client, how large segments are, by how
-//! much windows are scaled, or how long the path is.
+//! Captures that begin in the middle of a connection: no handshake shows which end is the client, the segment
+//! size, the window scale, or the RTT.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
@@ -28,14 +28,14 @@ fn a_held_reply_is_nagle_whatever_the_largest_segment_was() {
                 let bill = seen
                     .exchange(n)
                     .is(&[(Cause::RoundTrip, Path, rtt), (Cause::NagleDelayedAck, Server, ms(40) + rtt)]);
-                // How long its application pauses by itself has shown nowhere.
+                // How long its application itself pauses has not shown anywhere.
                 assert_eq!(bill.of(Cause::NagleDelayedAck).confidence, Possible, "{seen}");
             }
         });
     }
 }
 
-/// The window field falls by as much as arrives: that shows the scale, and a closed window means what it says.
+/// The window field falls by the amount received: that shows the scale, and a closed window is closed.
 #[test]
 fn a_closed_window_shows_its_scale() {
     let rtt = ms(20);
@@ -55,11 +55,11 @@ fn a_closed_window_shows_its_scale() {
     });
 }
 
-/// A write that came by itself says nothing about the way; the stamp that it echoes does.
+/// A spontaneous write says nothing about the path; the stamp it echoes does.
 #[test]
 fn the_path_is_as_long_as_echoes_take_and_not_as_writes_follow_each_other() {
     let rtt = ms(100);
-    // The server's capture: the client speaks 56 ms after the server's last packet, of its own accord.
+    // The server's capture: the client speaks 56 ms after the server's last packet, on its own.
     let round = "\n +156 C 1448x4 more #first\n +0 S ack\n first+100 C 1448x8\n +0 S 100\n +40 C ack";
     let upload = log("handshake".to_owned() + &round.repeat(6)).rtt(rtt);
     both_ends_midway(&upload, |seen| {
@@ -68,7 +68,7 @@ fn the_path_is_as_long_as_echoes_take_and_not_as_writes_follow_each_other() {
     });
 }
 
-/// A snap length of 68 bytes ends within a SYN's options: the window scale that it does not show is not none.
+/// A snap length of 68 bytes ends within a SYN's options: a window scale that is cut off is not absent.
 #[test]
 fn options_that_the_snap_length_cut_may_have_been_sent() {
     let text = "handshake\n +5 C 100\n +0 S 100 #head\n head+0 S 100\n +0 C ack".to_owned();
@@ -80,8 +80,8 @@ fn options_that_the_snap_length_cut_may_have_been_sent() {
     assert_eq!(seen.exchange(1).ns(Cause::Unexplained, Unknown), ms(0), "{seen}");
 }
 
-/// The first packets of a client came late. A later one that a missing byte lets seem to have overtaken something was
-/// quick: that says nothing about how late itself was.
+/// The first packets of a client came late. A later one, which seems to have overtaken something because of a
+/// missing byte, was quick: that does not show how late it was itself.
 #[test]
 fn a_request_is_not_late_because_it_was_quick() {
     let text = "handshake\n +0 S 1448x7 twice\n +0 C 1448x2 late=13\n +0 S 1\n +0 C 2897..2898\n +0 C ack";
@@ -90,7 +90,7 @@ fn a_request_is_not_late_because_it_was_quick() {
     seen.one_way(2).never(Cause::Queueing);
 }
 
-/// Whoever answers with data only may be nearer than it looks: its time and the way to it cannot be told apart.
+/// An end that answers with data only may be nearer than it looks: its time and the RTT cannot be told apart.
 #[test]
 fn a_round_trip_that_only_answers_show_is_not_certain() {
     let talk = log("handshake".to_owned() + &"\n +5 C 100\n +30 S 200".repeat(10)).rtt(ms(20));
@@ -103,8 +103,8 @@ fn a_round_trip_that_only_answers_show_is_not_certain() {
     }
 }
 
-/// Near the receiver, acknowledgements pass a round trip before the sender knows them. Until that is known, every flight
-/// looks as short as what was sent last, and short flights of one size look like a send buffer.
+/// Near the receiver, ACKs pass half a round trip before the sender gets them. Until that is known, every
+/// flight looks only as long as the latest data, and short flights of one size look like a send buffer.
 #[test]
 fn a_window_that_grows_is_no_send_buffer_however_far_away_its_sender_is() {
     let pair = |at: f64| format!("@{at} C 1448x2 more\n +0 S ack\n");
@@ -118,7 +118,7 @@ fn a_window_that_grows_is_no_send_buffer_however_far_away_its_sender_is() {
     });
 }
 
-/// Two hosts with segments of 64 KB: one of 4,096 bytes is single, and its acknowledgement may be held back.
+/// Two hosts with segments of 64 KB: one of 4,096 bytes counts as single, and its ACK may be delayed.
 #[test]
 fn an_acknowledgement_that_is_held_back_shows_no_rate_where_segments_may_be_large() {
     let stall = "\n +0.2 C 4096\n +44 S ack\n +0.02 C 30\n +0.1 S 64";
@@ -129,7 +129,7 @@ fn an_acknowledgement_that_is_held_back_shows_no_rate_where_segments_may_be_larg
     });
 }
 
-/// The capture has one direction only: nothing says how far away the peer is, or what it acknowledged when.
+/// The capture has one direction only: nothing shows the peer's distance, or when it acknowledged what.
 #[test]
 fn of_one_direction_only_nothing_is_more_than_possible() {
     let talk = log("handshake".to_owned() + &"\n +5 C 100\n +0 S 1448x4\n +30 S 1448x2\n +0 C ack".repeat(6));
@@ -146,8 +146,8 @@ fn of_one_direction_only_nothing_is_more_than_possible() {
     }
 }
 
-/// The only acknowledgement so far took its host half a millisecond. The second write of the answer leaves 40 us behind
-/// what may well have let it go.
+/// The only ACK so far took its host half a millisecond. The second write of the reply leaves 40 us after an
+/// ACK that may well have released it.
 #[test]
 fn a_write_behind_an_acknowledgement_that_can_hardly_have_arrived_is_no_certain_pause() {
     let talk =
@@ -159,7 +159,8 @@ fn a_write_behind_an_acknowledgement_that_can_hardly_have_arrived_is_no_certain_
     assert_eq!(seen.exchange(1).of(Cause::SenderThink).confidence, Possible, "{seen}");
 }
 
-/// Headers of 54 bytes hold no options: segments are as large as with time stamps, and a queue is not empty behind each.
+/// Headers of 54 bytes contain no options: segments are as large as with time stamps, and a queue is not
+/// empty after each.
 #[test]
 fn full_segments_are_full_where_the_snap_length_cut_their_options() {
     let paced = each(1..60, |n| format!("@{} S 1448x2\n +0 C ack", 10 + 2 * n));
@@ -173,7 +174,8 @@ fn full_segments_are_full_where_the_snap_length_cut_their_options() {
     assert!(!seen.connection().exchanges.iter().any(|exchange| exchange.bill.iter().any(thinks)), "{seen}");
 }
 
-/// A reader that takes 30 ms for every second window full of two super-segments: its acknowledgements are no arrivals.
+/// A program that takes 30 ms to read every second window of two super-segments: its ACKs do not show
+/// arrivals.
 #[test]
 fn a_slow_reader_of_a_window_that_never_was_larger_is_no_slow_link() {
     let full = |ms: u32| format!("\n +0 S 63712 more\n +0 S 29344\n +{ms} C ack");
@@ -187,8 +189,9 @@ fn a_slow_reader_of_a_window_that_never_was_larger_is_no_slow_link() {
     });
 }
 
-/// 64 bytes of each frame: the scale lies behind them, and shows when the window of 64,000 bytes shrinks by what two segments take. The
-/// SYN-ACK's window counts bytes whatever that is, and holds the ten segments that had left with it.
+/// 64 bytes of each frame: the scale is cut off, and shows when the window of 64,000 bytes shrinks by two
+/// segments. The SYN-ACK's window counts bytes in any case, and limits the ten segments that had left with
+/// it.
 #[test]
 fn a_syn_s_window_shrinks_with_no_scale_that_is_learned_later() {
     let acks = each(1..5, |n| format!("f+{} S ack win={} #a{n}", 2 * n - 1, 64_000 - 2_896 * n));
@@ -206,7 +209,7 @@ fn a_syn_s_window_shrinks_with_no_scale_that_is_learned_later() {
     }
 }
 
-/// Without the SYN nobody can tell that the server itself acknowledges.
+/// Without the SYN it is unknown whether the server itself acknowledges.
 #[test]
 fn without_the_syn_no_server_thinks_for_certain() {
     let whole = log("handshake\n +1 C 246 #q\n +0 S ack\n q+60 S 1440\n +0 C ack").rtt(ms(0.4));
@@ -217,9 +220,9 @@ fn without_the_syn_no_server_thinks_for_certain() {
     }
 }
 
-/// A proxy's answer in two writes, the second of which waits for an acknowledgement that is held back for 210 ms (frames 364 to 367), on a
-/// connection whose beginning is not in the capture. Before, a small write had left beside a segment of 1,452 bytes: that is as large as they get there,
-/// and no proof that Nagle is off.
+/// A proxy's reply in two writes, the second waiting for an ACK that is delayed by 210 ms (frames 364 to
+/// 367), on a connection captured from the middle on. Before, a small write had left together with a segment
+/// of 1,452 bytes: that is full size there, and no proof that Nagle is off.
 #[test]
 fn a_segment_with_more_behind_it_may_be_full_where_no_syn_says_so() {
     let text = "handshake\n +5 C 290\n +1 S 154\n +0 S 1452 more\n +0 C ack\n +0 S 325\n +0 C ack\n \
@@ -231,8 +234,8 @@ fn a_segment_with_more_behind_it_may_be_full_where_no_syn_says_so() {
     assert!((held - ms(364)).as_nanos().abs() < 2_000_000, "{seen}");
 }
 
-/// No program sees an acknowledgement: where a write goes with it however long that is held back, it is held. Where that is always as long, a
-/// program may pause for as long.
+/// Programs do not see ACKs: a write that leaves with one, whatever its delay, was held. If the delay is
+/// constant, a program may pause for as long.
 #[test]
 fn what_goes_with_each_acknowledgement_is_held_without_the_beginning_too() {
     let stalls = |delay: fn(u32) -> f64| {
@@ -252,8 +255,8 @@ fn what_goes_with_each_acknowledgement_is_held_without_the_beginning_too() {
     }
 }
 
-/// The SYN alone is missing, and with it how near the server is: what it writes by a timer seems to leave with acknowledgements, if it were as far
-/// away as that takes.
+/// Only the SYN is missing, and with it the server's distance: its timed writes seem to leave with ACKs, if
+/// it were as far away as that takes.
 #[test]
 fn without_the_syn_what_leaves_by_a_timer_was_hardly_held() {
     let sizes = [2_444, 1_316, 940, 1_316, 940, 1_316, 752, 1_128, 752, 1_128, 752, 2_896, 1_504, 1_316, 940];
@@ -272,8 +275,9 @@ fn without_the_syn_what_leaves_by_a_timer_was_hardly_held() {
     }
 }
 
-/// Nothing but who was heard first says who asks (neither port is a service's): 36 bytes come at the heels of all that the other end says, which takes 30 to
-/// 540 ms (frames 1 to 286 of an editor's tunnel). These may confirm it, and the time its own. With the port of a service it is the server's.
+/// Only the order in which they were heard shows which end asks (neither port is a service's): 36 bytes
+/// follow all messages of the other end at once, which takes 30 to 540 ms (frames 1 to 286 of an editor's
+/// tunnel). These may be confirmations, and the time its own. With a service's port it is the server's.
 #[test]
 fn who_was_heard_first_may_be_the_one_who_answers() {
     for (port, sure) in [(44_359, Possible), (8_080, Likely)] {
@@ -293,8 +297,9 @@ fn who_was_heard_first_may_be_the_one_who_answers() {
     }
 }
 
-/// A capture begins in the middle, with ports that are neither a service's nor a client's: who is heard first asks, and what it says seven seconds behind an
-/// answer is no answer (frames 1 to 6 of a remote desktop behind another port). Where they are a service's and a client's, that one is asked.
+/// A capture begins in the middle, with ports that are neither a service's nor a client's: the first to be
+/// heard asks, and its message seven seconds after a reply is no reply (frames 1 to 6 of a remote desktop on
+/// another port). With a service's and a client's port, the service is asked.
 #[test]
 fn whoever_is_heard_first_asks_where_neither_port_is_a_service_s() {
     for (ports, waited) in [([2817, 3390], false), ([3389, 52_817], true)] {
@@ -308,8 +313,9 @@ fn whoever_is_heard_first_asks_where_neither_port_is_a_service_s() {
     }
 }
 
-/// Begun in the middle, the server's acknowledgement of what the client adds has a number beyond anything that it was seen to send (frames 42 to 149 of a
-/// mail service in TLS): the answer had left by then and was lost, and its timer brings it 3.3 s later. Where the number is still the same, the server took its time.
+/// Captured from the middle on, the server's ACK of the client's additional data has a number beyond anything
+/// it was seen to send (frames 42 to 149 of a mail service in TLS): the reply had left by then and was lost,
+/// and its timer brings it 3.3 s later. If the number is unchanged, the server took the time.
 #[test]
 fn a_number_in_an_acknowledgement_shows_an_answer_that_was_lost() {
     for lost in [true, false] {
@@ -324,8 +330,9 @@ fn a_number_in_an_acknowledgement_shows_an_answer_that_was_lost() {
     }
 }
 
-/// A question each 15 s (frames 84 to 1656 of a browser's, begun in the middle): its third answer's stamp is as old as that answer is late, and the next one is on
-/// time again. Of one that comes 220 ms late and says so of 120 the server's clock may have stood still before.
+/// A request every 15 s (frames 84 to 1656 of a browser's capture, from the middle on): its third reply's
+/// stamp is as old as the reply is late, and the next is on time again. For a reply 220 ms late with a stamp
+/// 120 old, the server's clock may have stood still before.
 #[test]
 fn behind_a_silence_stamps_show_what_was_late_for_as_long_as_was_waited() {
     let midway = |thinks: u32, late: u32| {
@@ -351,9 +358,9 @@ fn behind_a_silence_stamps_show_what_was_late_for_as_long_as_was_waited() {
     assert!(queued.is_none() && think.is_some_and(|(_, confidence)| confidence > Possible), "{think:?}");
 }
 
-/// Behind an acknowledgement by itself the server takes 204 ms by its own clock (frames 243 to 586 of a messenger's, begun in the middle): an answer that comes
-/// 276 ms behind it was late on its way, and one that comes 153 ms behind it shows that the acknowledgement was. So does one 4 ms younger than an
-/// acknowledgement that comes with it.
+/// After a bare ACK the server takes 204 ms by its own clock (frames 243 to 586 of a messenger's capture,
+/// from the middle on): a reply 276 ms later was late on the path, and one 153 ms later shows that the ACK
+/// was. So does one 4 ms younger than an ACK that comes with it.
 #[test]
 fn behind_an_acknowledgement_the_servers_own_clock_says_what_it_took() {
     let text = "handshake\n +5 C 70 #a\n a+0 S ack late=80\n a+204 S 72 late=152\n +0 C ack\n +23000 C 70 #b\n b+0 S ack late=90\n b+204 S 72 late=39\n \
@@ -375,8 +382,9 @@ fn behind_an_acknowledgement_the_servers_own_clock_says_what_it_took() {
     );
 }
 
-/// The first that the capture has of a server are acknowledgements that come together, and the answer 614 ms behind them, of which its clock says 210 (frames 14
-/// to 27 of a phone's, begun in the middle). Which of them was on time nothing tells; what the answer was later than the acknowledgement no server took.
+/// The first packets captured from a server are ACKs that arrive together, and the reply 614 ms later, of
+/// which its clock shows 210 (frames 14 to 27 of a phone's capture, from the middle on). Which of them was on
+/// time is unknown; the reply's additional delay over the ACK's was not the server's.
 #[test]
 fn an_answer_is_later_than_its_acknowledgement_by_what_its_stamps_leave() {
     let text = "handshake\n +5 C 118 more #a\n a+21 C 1400 #q\n a+0 S ack late=21\n q+0 S ack\n q+210 S 98 late=404\n +0 C ack";
@@ -387,8 +395,8 @@ fn an_answer_is_later_than_its_acknowledgement_by_what_its_stamps_leave() {
     assert_eq!(late.confidence, Possible, "{seen}");
 }
 
-/// Ticks of 10 ms: 25 of them pass between the acknowledgement and an answer that comes 299 ms behind it (frames 210 to 230 of a small web server's). One that comes
-/// 270 ms behind it may have left just before the next tick.
+/// Ticks of 10 ms: 25 of them pass between the ACK and a reply 299 ms later (frames 210 to 230 of a small web
+/// server's capture). A reply 270 ms later may have left just before the next tick.
 #[test]
 fn ticks_of_10_ms_bound_what_the_server_took() {
     for (late, most) in [(51, 262), (20, 270)] {
@@ -407,8 +415,9 @@ fn ticks_of_10_ms_bound_what_the_server_took() {
     }
 }
 
-/// Begun in the middle, without stamps: a server speaks 1.3 ms behind a message that it does not acknowledge, and its timer acknowledges that one
-/// 6 ms behind the next (frames 322 to 345 of a messenger's). Neither is a reaction, and the server is 25 ms away.
+/// Captured from the middle on, without stamps: a server speaks 1.3 ms after a message that it does not
+/// acknowledge, and its timer acknowledges that 6 ms after the next (frames 322 to 345 of a messenger's
+/// capture). Neither is a reaction, and the server is 25 ms away.
 #[test]
 fn what_does_not_acknowledge_all_that_was_said_is_no_reaction() {
     let turns = "+100 S 79 #p\n p+0.4 C 38\n +0 S ack\n".repeat(3);
@@ -424,9 +433,9 @@ fn what_does_not_acknowledge_all_that_was_said_is_no_reaction() {
     assert!((ms(24.9)..ms(26)).contains(&way), "{seen}");
 }
 
-/// A path that holds two packets for 490 ms says nothing of two others: the server's clock goes on by what passes here between the acknowledgement of its question
-/// and its answer (frames 46 to 56 and 92 to 102 of a small site's), whatever its client's timer does meanwhile. Where no acknowledgement came before the answer, it
-/// may be the path again.
+/// A path that holds two packets for 490 ms says nothing about two others: the server's clock advances by the
+/// time here between its request's ACK and its reply (frames 46 to 56 and 92 to 102 of a small site),
+/// whatever its client's timer does meanwhile. If no ACK came before the reply, it may be the path again.
 #[test]
 fn what_the_servers_clock_measures_too_is_its_own_time_on_a_path_that_varies() {
     let acked = "+9 C 428\n +0 S ack\n +389 S 1103\n +0 C ack\n";
@@ -444,8 +453,9 @@ fn what_the_servers_clock_measures_too_is_its_own_time_on_a_path_that_varies() {
     assert_eq!(seen.exchange(11).of(Cause::ServerThink).confidence, Possible, "{seen}");
 }
 
-/// Begun in the middle, two segments overtake one another on their way: the acknowledgement of the second bears a SACK block, and that of the first acknowledges
-/// both, 12 ms before the answer (frames 108 to 631 of an assistant's). Each is a round trip: nothing was sent twice.
+/// Captured from the middle on, two segments overtake each other on the path: the ACK of the second has a
+/// SACK block, and that of the first acknowledges both, 12 ms before the reply (frames 108 to 631 of an
+/// assistant's capture). Each is a round trip: nothing was retransmitted.
 #[test]
 fn what_fills_a_hole_of_reordering_shows_the_way() {
     let question =

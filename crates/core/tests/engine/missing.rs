@@ -1,4 +1,5 @@
-//! Packets that were sent and arrived and are not in the capture: what depends on them is not made up.
+//! Packets that were sent and arrived but are not in the capture: conclusions that depend on them
+//! are not made up.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
@@ -9,10 +10,11 @@ use tcpwhy_wire::{Duration, Segment};
 use crate::packet_log::{CLIENT, End, MSS, each, log, ms, settled};
 use crate::seen::Seen;
 
-/// A request in two writes, of which Nagle holds the second one until the delayed acknowledgement.
+/// A request in two writes; Nagle holds the second until the delayed ACK.
 const STALL: &str = "\n +5 C 20 #first\n +40 S ack\n +0 C 100\n +0 S 64";
 
-/// Whoever has seen an answer goes on with the next request, whether the capture has that answer or not.
+/// A client that has got its reply continues with the next request, whether the capture has that
+/// reply or not.
 #[test]
 fn a_missing_reply_does_not_join_two_exchanges() {
     for rtt in [0, 26].map(ms) {
@@ -28,7 +30,7 @@ fn a_missing_reply_does_not_join_two_exchanges() {
     }
 }
 
-/// A sender that minds Nagle has had the acknowledgement, so that nobody can say what it waited for.
+/// A sender that uses Nagle has got the ACK, so it is unknown what it waited for.
 #[test]
 fn a_missing_acknowledgement_makes_no_pause_of_a_hold() {
     for rtt in [0, 26].map(ms) {
@@ -44,7 +46,7 @@ fn a_missing_acknowledgement_makes_no_pause_of_a_hold() {
     }
 }
 
-/// Nothing is sent beyond a window: a wider one had come.
+/// Nothing is sent beyond a window: a larger one had come.
 #[test]
 fn a_missing_window_makes_no_pause_of_a_reader_s() {
     let window = 20 * MSS;
@@ -63,7 +65,7 @@ fn a_missing_window_makes_no_pause_of_a_reader_s() {
     });
 }
 
-/// Before the first prompt answer, an acknowledgement that was held back is all that shows the way to the peer.
+/// Before the first prompt reply, only a delayed ACK shows the distance of the peer.
 #[test]
 fn the_first_hold_behind_the_beginning_is_as_long_as_the_next_ones() {
     let reply = "\n +5 C 120\n +0 S 150\n +40 C ack\n +0 S 1000";
@@ -73,7 +75,7 @@ fn the_first_hold_behind_the_beginning_is_as_long_as_the_next_ones() {
             for end in End::BOTH {
                 let seen = Seen::of(all.capture(end).split_off(3), &format!("the {end:?}, midway"));
                 let first = seen.exchange(1).never(Cause::Nagle);
-                // At the far end, nothing has shown the sender's distance either.
+                // At the far end, the sender's distance has not shown either.
                 let held = first.ns(Cause::NagleDelayedAck, side) >= ms(39);
                 let line = &first.exchange.bill[0];
                 assert!(held || line.confidence == Confidence::Possible, "{seen}");
@@ -82,8 +84,8 @@ fn the_first_hold_behind_the_beginning_is_as_long_as_the_next_ones() {
     }
 }
 
-/// How long the server's timer runs was measured before the capture began: a whole reply held by a cork cannot be told
-/// from a pause.
+/// The server's timer was estimated before the capture began: a whole reply held by a cork cannot
+/// be told from a pause.
 #[test]
 fn a_pause_as_long_as_a_timer_is_not_certain_without_the_beginning() {
     let round = each(0..6, |_| "+5 C 100 #request\n request+40 S ack\n request+206 S 200".to_owned());
@@ -99,8 +101,8 @@ fn a_pause_as_long_as_a_timer_is_not_certain_without_the_beginning() {
     }
 }
 
-/// Where an acknowledgement was not captured, its sender's packets are numbered past it: the next one shows that, and
-/// that the segment before minded Nagle after all.
+/// If an ACK was not captured, its sender's packet numbers skip it: the next packet shows that, and
+/// that the segment before was subject to Nagle after all.
 #[test]
 fn a_missing_acknowledgement_does_not_turn_nagle_off() {
     let reply = "\n +5 C 100\n +0 S 60\n +40 C ack\n +0 S 120\n +0 C ack";
@@ -116,7 +118,7 @@ fn a_missing_acknowledgement_does_not_turn_nagle_off() {
     }
 }
 
-/// Whoever answers a request that is not in the capture is not still answering the one before.
+/// A server that answers a request missing from the capture is not still answering the one before.
 #[test]
 fn a_missing_request_does_not_join_two_exchanges() {
     let missing = "\n +5 C 100 unseen\n +0 S 60\n +40 C ack\n +0 S 120\n +0 C ack";
@@ -133,8 +135,8 @@ fn a_missing_request_does_not_join_two_exchanges() {
     }
 }
 
-/// A server that takes its time acknowledges the request meanwhile. Where that packet is not in the capture, it was no
-/// reply that got lost and was sent again.
+/// A slow server acknowledges the request meanwhile. If that packet is not in the capture, it was
+/// not a reply that was lost and retransmitted.
 #[test]
 fn a_missing_acknowledgement_makes_no_repair_of_a_pause() {
     let request = "\n +5 C 100 #request\n request+40 S ack\n request+260 S 200\n +0 C ack";
@@ -149,7 +151,8 @@ fn a_missing_acknowledgement_makes_no_repair_of_a_pause() {
     }
 }
 
-/// What is acknowledged first behind the beginning left before it: the way is as long as that of what was captured.
+/// The first data acknowledged after the beginning left before it: the RTT is that of the captured
+/// data.
 #[test]
 fn a_stream_s_first_acknowledgement_does_not_shorten_the_way() {
     let rtt = ms(10);
@@ -160,8 +163,8 @@ fn a_stream_s_first_acknowledgement_does_not_shorten_the_way() {
     assert!(measured >= ms(9), "{measured}{seen}");
 }
 
-/// Packets with data alone, as an export of "what is HTTP" leaves them: the client's next request minutes later is the
-/// first thing that acknowledges the reply, and no round trip.
+/// Only packets with data, as in an export of "what is HTTP": the client's next request minutes
+/// later is the first to acknowledge the reply, and is no round trip.
 #[test]
 fn a_pause_of_minutes_is_no_round_trip() {
     let polls = log("handshake".to_owned() + &"\n +300000 C 100 \n +27 S 350".repeat(6)).rtt(ms(20));
@@ -176,7 +179,8 @@ fn a_pause_of_minutes_is_no_round_trip() {
     }
 }
 
-/// The capture lost most of the reply: the client acknowledges what it has not. No window is blamed for that.
+/// The capture dropped most of the reply: the client acknowledges data that is missing here. No
+/// window is blamed for that.
 #[test]
 fn what_the_capture_dropped_is_unexplained() {
     let reply =
@@ -196,7 +200,7 @@ fn what_the_capture_dropped_is_unexplained() {
     }
 }
 
-/// One direction only is said once for each such connection.
+/// A single direction is noted once for each such connection.
 #[test]
 fn one_direction_is_noted() {
     let talk = log(settled(5));
@@ -206,8 +210,8 @@ fn one_direction_is_noted() {
     assert_eq!(talk.seen_at(End::Client).notes("one-direction"), 0);
 }
 
-/// Packets with data alone: a push a minute later is a message of its own, though no acknowledgement in the capture says
-/// that what was before it had arrived.
+/// Only packets with data: a push a minute later is a separate message, though no ACK in the
+/// capture shows that the data before it had arrived.
 #[test]
 fn a_push_without_acknowledgements_begins_a_message() {
     let pushes = log(settled(4) + "+5 C 100\n +7 S 900\n" + &"+60000 S 24\n".repeat(5)).rtt(ms(20));
@@ -220,7 +224,8 @@ fn a_push_without_acknowledgements_begins_a_message() {
     }
 }
 
-/// The reply's second part answers a request that the capture does not have: that is no pause of the server's.
+/// The reply's second part answers a request that the capture lacks: that is no pause of the
+/// server's.
 #[test]
 fn an_answer_to_an_unseen_request_is_no_pause() {
     let polls = log(settled(4) + "+5 C 100\n +7 S 200\n +500 C 100 unseen\n +7 S 200\n +0 C ack").rtt(ms(20));
@@ -230,8 +235,8 @@ fn an_answer_to_an_unseen_request_is_no_pause() {
     }
 }
 
-/// Packets with data alone, as a filter leaves them: the numbers that are missing are the acknowledgements', and a server that takes
-/// 330 ms for a long question had not lost its answer.
+/// Only packets with data, as a filter leaves them: the missing numbers are those of ACKs, and a
+/// server that takes 330 ms for a long request had not lost its reply.
 #[test]
 fn without_bare_acknowledgements_their_absence_says_nothing() {
     let question = each(0..3, |_| "+0 C 1448x2 more\n +0 S ack".to_owned());
@@ -249,7 +254,8 @@ fn without_bare_acknowledgements_their_absence_says_nothing() {
     }
 }
 
-/// Of a question of two bytes the capture lacks the second, and the server answers both: no interval is in two bills.
+/// The capture lacks the second byte of a two-byte request, and the server answers both: no
+/// interval is in two bills.
 #[test]
 fn a_question_whose_end_is_not_in_the_capture_reaches_into_no_other_bill() {
     let text = "handshake\n+0 C ack\n+0.05 C ack\n+0 S 1\n+0 C 1 late=6\n+0 C ack\n+0 S 1\n+0 C 1 unseen\n+0 S 1\n+0.2 S 1";
@@ -262,7 +268,8 @@ fn a_question_whose_end_is_not_in_the_capture_reaches_into_no_other_bill() {
     assert!(end <= pushed.start, "{seen}");
 }
 
-/// The client's packets alone: what it acknowledges shows that it has had answers, and no pause lies within a question.
+/// Only the client's packets: what it acknowledges shows that it has had replies, and no pause is
+/// within a request.
 #[test]
 fn whoever_acknowledges_what_is_in_no_packet_asks_anew() {
     let asks = [0, 7, 40].map(|think| format!("\n +35 C 24\n +{think} S 200\n +0 C ack")).concat();
@@ -279,8 +286,9 @@ fn whoever_acknowledges_what_is_in_no_packet_asks_anew() {
     }
 }
 
-/// A super-segment that the capture does not have is acknowledged just behind the one that its predecessor let go: that shows no round trip,
-/// and later connections stood in no queue for being no shorter.
+/// A super-segment missing from the capture is acknowledged just after the one that its predecessor
+/// released: that shows no round trip, and later connections were not queued merely for being no
+/// shorter.
 #[test]
 fn what_is_missing_before_a_segment_is_not_timed_by_it() {
     let text = "handshake
@@ -295,7 +303,8 @@ fn what_is_missing_before_a_segment_is_not_timed_by_it() {
     assert!(seen.connection().rtt_min.is_some_and(|rtt| rtt >= ms(29)), "{seen}");
 }
 
-/// A capture that drops packets in bursts: their numbers are missing, and so are their bytes. Nothing was sent again.
+/// A capture that drops packets in bursts: their numbers are missing, and so are their bytes.
+/// Nothing was retransmitted.
 #[test]
 fn numbers_that_are_missing_with_their_bytes_are_no_copies() {
     let pieces = |seen: &str, count| format!("\n +60 S 1000{seen}\n +0 C ack{seen}").repeat(count);
@@ -310,7 +319,8 @@ fn numbers_that_are_missing_with_their_bytes_are_no_copies() {
     }
 }
 
-/// The client's packets alone, and numbers in them: what goes on with a question that was asked before may answer what is in no packet.
+/// Only the client's packets, with numbers in them: data that continues an earlier request may
+/// answer a message that is in no packet.
 #[test]
 fn a_question_that_goes_on_is_no_likely_pause_where_answers_are_in_no_packet() {
     let call = |n| {
@@ -328,7 +338,8 @@ fn a_question_that_goes_on_is_no_likely_pause_where_answers_are_in_no_packet() {
     }
 }
 
-/// The client's packets alone: its first SYN was lost on the path, or dropped by a host whose queue was full.
+/// Only the client's packets: its first SYN was lost on the path, or dropped by a host whose queue
+/// was full.
 #[test]
 fn a_syn_whose_answer_is_in_no_packet_was_not_certainly_lost_on_the_path() {
     let text = "@0 C syn lost\n +1000 C syn\n +0 S syn\n +0 C ack\n +5 C 100\n +0 S 200\n +0 C ack";

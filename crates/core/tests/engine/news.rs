@@ -1,5 +1,5 @@
-//! Does what comes late answer a question, or is it news, a heart-beat or a farewell that nobody had asked for? Where nobody can tell, the
-//! wait is no more than possible.
+//! Does late data answer a request, or is it news, a heartbeat or a farewell that was not
+//! requested? If that is unknown, the wait is at most possible.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::{Cause, Side};
@@ -10,7 +10,8 @@ use tcpwhy_wire::Duration;
 use crate::packet_log::{End, each, log, ms};
 use crate::seen::Seen;
 
-/// What holds a small answer back behind unknown round trips, a cork may, but for no longer than its timer, which is never doubled.
+/// If a small reply may be held by unknown round trips, a cork may hold it, but for no longer than
+/// its timer, which is never doubled.
 #[test]
 fn no_cork_holds_an_answer_for_minutes() {
     for (wait, corked) in [(2_000, true), (23_800, false), (88_000, false)] {
@@ -20,7 +21,8 @@ fn no_cork_holds_an_answer_for_minutes() {
     }
 }
 
-/// Who waits ten seconds for an answer that nobody can read may wait for news, and behind a record of HTTP/2's own, for nothing.
+/// A client that waits ten seconds for an unreadable reply may wait for news, and after a record of
+/// HTTP/2's own, for nothing.
 #[test]
 fn long_waits_that_nobody_reads_are_no_more_than_possible() {
     for (question, wait, most) in [(200, 9_000, Likely), (200, 11_000, Possible), (39, 1_500, Possible)] {
@@ -38,8 +40,9 @@ fn long_waits_that_nobody_reads_are_no_more_than_possible() {
     }
 }
 
-/// A controller reports by the second and each report is confirmed at once; now and then something is asked behind that, and the next
-/// report comes at its time all the same (an S7 panel). A server that takes a second to answer is late when it is asked late.
+/// A controller reports every second and each report is confirmed at once; now and then a request
+/// follows, and the next report comes at its time all the same (an S7 panel). A server that takes a
+/// second to answer is late when its request is late.
 #[test]
 fn reports_by_the_second_are_no_server_that_thinks() {
     let think = |seen: &Seen| -> Duration {
@@ -63,7 +66,8 @@ fn reports_by_the_second_are_no_server_that_thinks() {
     assert_eq!(finding.map(|finding| finding.confidence), Some(Likely), "{seen}");
 }
 
-/// Updates that come when there are any, each confirmed at once, are no server that takes one to three seconds for certain.
+/// Sporadic updates, each confirmed at once, are not certainly a server that takes one to three
+/// seconds.
 #[test]
 fn words_that_are_confirmed_at_once_may_be_news() {
     let turns: String = [1_750, 1_350, 1_650, 3_000, 3_000, 1_500, 2_900]
@@ -75,8 +79,9 @@ fn words_that_are_confirmed_at_once_may_be_news() {
     assert_eq!(finding.map(|finding| finding.confidence), Some(Possible), "{seen}");
 }
 
-/// Both ends of an idle connection send heart-beats of 53 bytes within TLS, every four and every five seconds (frames 11 to 19 of a
-/// controller's): the next one of the server's answers nothing. A client that asks anew as soon as it has its answer waits.
+/// Both ends of an idle connection send heartbeats of 53 bytes within TLS, every four and every
+/// five seconds (frames 11 to 19 of a controller's capture): the server's next one answers nothing.
+/// A client that asks again as soon as it has its reply waits.
 #[test]
 fn who_asks_seldom_may_not_have_asked() {
     for (idle, question, most) in [(4_000, 53, Possible), (5, 53, Likely), (4_000, 500, Likely)] {
@@ -95,8 +100,9 @@ fn who_asks_seldom_may_not_have_asked() {
     }
 }
 
-/// Words of 28 and 27 bytes within TLS, each end's on a timer of its own (frames 370 to 462 of a pusher's connection), 80 ms apart:
-/// neither waits for the other, whoever spoke last. A question of a few hundred bytes may take as long.
+/// Messages of 28 and 27 bytes within TLS, each end's on its own timer (frames 370 to 462 of a push
+/// connection), 80 ms apart: neither waits for the other, whichever spoke last. A request of a few
+/// hundred bytes may take as long.
 #[test]
 fn words_of_both_ends_by_their_own_timers_are_no_answers() {
     for (question, answer, most) in [(28, 27, Possible), (28, 700, Likely), (280, 27, Likely)] {
@@ -114,8 +120,9 @@ fn words_of_both_ends_by_their_own_timers_are_no_answers() {
     }
 }
 
-/// A client confirms what the server pushes with messages of one length. Half of them are followed by another push, 3.3 seconds later and
-/// always as late, the others by nothing for half a minute (frames 3326 to 3600 of a player's connection): they need no answer.
+/// A client confirms the server's pushes with messages of one length. Half of them are followed by
+/// another push, always 3.3 seconds later, the others by nothing for half a minute (frames 3326 to
+/// 3600 of a player's connection): they need no reply.
 #[test]
 fn what_goes_without_an_answer_every_other_time_needs_none() {
     let cycle = "+30000 C 280\n +3 S 435\n +0 C ack\n +50 C 116\n +0 S ack\n +3280 S 535\n +0 C ack\n +100 C 116\n +0 S ack\n";
@@ -132,7 +139,8 @@ fn what_goes_without_an_answer_every_other_time_needs_none() {
     assert_eq!(lines, [Likely, Likely, Possible, Possible], "{seen}");
 }
 
-/// Nobody who has not seen a connection begin knows what it is for: a word three seconds behind a confirmation may be news.
+/// If the beginning of a connection was not seen, its purpose is unknown: a message three seconds
+/// after a confirmation may be news.
 #[test]
 fn without_the_beginning_a_long_wait_may_be_for_news() {
     let whole = log(
@@ -145,7 +153,8 @@ fn without_the_beginning_a_long_wait_may_be_for_news() {
     }
 }
 
-/// The data connection of FTP opens before anybody asks for the file: 1.3 seconds behind its handshake nobody knows who waited.
+/// The data connection of FTP opens before the file is requested: 1.3 seconds after its handshake
+/// it is unknown who waited.
 #[test]
 fn full_segments_behind_nothing_but_a_handshake_were_asked_for_elsewhere() {
     for (wait, most) in [(600, Likely), (1_300, Possible)] {
@@ -155,8 +164,9 @@ fn full_segments_behind_nothing_but_a_handshake_were_asked_for_elsewhere() {
     }
 }
 
-/// A page asks for events with the same 398 bytes at once again: the first one comes after 163 seconds, others soon (frames 225 to 3186
-/// of a router's pages). They were news as well, as far as anybody can tell.
+/// A page asks for events with the same 398 bytes as soon as it has an answer: the first event
+/// comes after 163 seconds, others soon (frames 225 to 3186 of a router's pages). The latter may
+/// have been news as well.
 #[test]
 fn a_question_like_one_that_was_answered_with_news_may_be_answered_so_too() {
     for (first, other, most) in [(162_814, 398, Possible), (310, 398, Certain), (162_814, 300, Certain)] {
@@ -173,8 +183,9 @@ fn a_question_like_one_that_was_answered_with_news_may_be_answered_so_too() {
     }
 }
 
-/// A server says each second how it is, by its own timer, and each word is answered at once: what comes 832 ms behind the first of these answers (frames 20 to 25 of a
-/// robot's) is the next one, as far as anybody can tell. What takes half of that is its server's time.
+/// A server reports its state every second, by its own timer, and each report is answered at once:
+/// data 832 ms after the first of these answers (frames 20 to 25 of a robot's capture) may be the
+/// next report. If it takes half of that, it is its server's time.
 #[test]
 fn what_takes_longer_than_timers_may_is_never_certain() {
     for (wait, most) in [(832, Likely), (416, Certain)] {
@@ -184,9 +195,10 @@ fn what_takes_longer_than_timers_may_is_never_certain() {
     }
 }
 
-/// A server says each second how it is, by its own timer, and each word is answered within 0.3 ms: the next one is as far from the word before as a
-/// timer is long, and nearer to the client's than that (frames 15 to 26 of a player's session). Who sleeps for a second before it answers sleeps no less, nor is one
-/// asked each second that takes most of it.
+/// A server reports its state every second, by its own timer, and each report is answered within
+/// 0.3 ms: the time from report to report is the timer's length, and that from the client's message
+/// is shorter (frames 15 to 26 of a player's session). A server that sleeps for a second before it
+/// answers sleeps no less, nor is one asked every second that takes most of it.
 #[test]
 fn what_comes_a_round_second_behind_the_word_before_may_be_a_timers() {
     for (reaction, wait, most) in [(0.3, 999.5, Possible), (0.3, 1_000.2, Likely), (400.0, 600.0, Likely)] {
@@ -198,8 +210,9 @@ fn what_comes_a_round_second_behind_the_word_before_may_be_a_timers() {
     }
 }
 
-/// Without the connection's beginning: a phone confirms what a server pushes with 32 bytes 5 ms later, and the next push comes 1.49
-/// seconds behind that (frames 93 to 98 of a phone's). Who takes its time to ask may have asked.
+/// Without the connection's beginning: a phone confirms a server's push with 32 bytes 5 ms later,
+/// and the next push comes 1.49 seconds after that (frames 93 to 98 of a phone's capture). A phone
+/// that takes longer may have asked.
 #[test]
 fn what_follows_the_other_ends_words_at_their_heels_may_confirm_them() {
     for (reaction, most) in [(5, Possible), (400, Likely)] {
@@ -213,8 +226,9 @@ fn what_follows_the_other_ends_words_at_their_heels_may_confirm_them() {
     }
 }
 
-/// A shell over SSH, whose capture begins in the middle: keys come back, a command is silent for 5.1 s (frames 82 to 100), and then says what it has
-/// found. Its user waits, as far as can be told; for what it says after another silence it may be that nobody does, nor where no keys came back.
+/// A shell over SSH, captured from the middle on: keys are echoed, a command is silent for 5.1 s
+/// (frames 82 to 100), then prints its result. Its user likely waits; for output after another
+/// silence, or if no keys were echoed, possibly not.
 #[test]
 fn whoever_has_started_a_command_may_wait_for_its_first_words() {
     for (pause, back, echoed) in [(180, 36, true), (180, 52, false), (9_000, 36, false)] {
@@ -236,8 +250,9 @@ fn whoever_has_started_a_command_may_wait_for_its_first_words() {
     }
 }
 
-/// A client publishes something that no protocol answers (MQTT 3.1.1, 4.3.1), and its host has an acknowledgement one round trip later (frames 77 to
-/// 86 of a broker's client): the way is known, and that somebody waits for its end is not.
+/// A client publishes a message that the protocol does not answer (MQTT 3.1.1, 4.3.1), and its host
+/// gets an ACK one round trip later (frames 77 to 86 of a broker's client): the RTT is known, but
+/// not that anybody waits for it.
 #[test]
 fn nobody_says_that_a_message_without_an_answer_is_waited_for() {
     for [asks, answers] in [["", ""], ["asks", "answers"]] {
@@ -252,9 +267,10 @@ fn nobody_says_that_a_message_without_an_answer_is_waited_for() {
     }
 }
 
-/// A file goes up over SSH; before all of it has arrived the server opens the channel's window further, and 1.2 s behind that it answers (frames 59 to 111
-/// of an upload). What a host acknowledges is what it has, so that the first word had not seen all of the file. Where it had, the second one
-/// is a message of its own.
+/// A file is uploaded over SSH; before all of it has arrived the server opens the channel's window
+/// further, and 1.2 s later it answers (frames 59 to 111 of an upload). A host acknowledges what it
+/// has, so the first message was sent before the whole file had arrived. If it had, the second is a
+/// separate message.
 #[test]
 fn what_had_not_seen_all_of_a_request_does_not_answer_it() {
     for (seen_of_it, early) in [(60_000, true), (144_900, false)] {
@@ -271,8 +287,9 @@ fn what_had_not_seen_all_of_a_request_does_not_answer_it() {
     }
 }
 
-/// A subscription, whose first event comes 238 ms later and the next ones each second, as long (frames 34 to 54 of ZMQ on another port): the first one
-/// may have answered nothing either. Another word behind an answer says nothing of it.
+/// A subscription, whose first event comes 238 ms later and the next ones every second, with the
+/// same length (frames 34 to 54 of ZMQ on another port): the first may have answered nothing
+/// either. If different messages follow a reply, there is no such doubt.
 #[test]
 fn the_first_of_events_that_are_all_as_long_may_answer_nothing() {
     for (next, doubtful) in [(32, true), (200, false)] {
@@ -288,8 +305,9 @@ fn the_first_of_events_that_are_all_as_long_may_answer_nothing() {
     }
 }
 
-/// A client that keeps its files in step asks in two pieces 5 ms behind each answer, and is answered when something has changed: after 88, 56 and 31 s (frames 246 to 737 of
-/// three connections). The same first piece at the heels of an answer is the same question.
+/// A client that synchronises its files asks in two pieces 5 ms after each reply, and is answered
+/// when something has changed: after 88, 56 and 31 s (frames 246 to 737 of three connections). The
+/// same first piece right after a reply is the same request.
 #[test]
 fn a_question_in_two_pieces_is_asked_again_as_well() {
     let asked: String = [87_900, 55_700, 30_600]
@@ -304,8 +322,9 @@ fn a_question_in_two_pieces_is_asked_again_as_well() {
     });
 }
 
-/// A page asks for news with the same 306 bytes again and again, a little later each time, and is answered after 147, 24 and 148 seconds (frames 285 to 1729
-/// of a messenger's): the second one is no other wait than the first, whatever was said. A question of another length is.
+/// A page polls for news with the same 306 bytes, a little later each time, and is answered after
+/// 147, 24 and 148 seconds (frames 285 to 1729 of a messenger's capture): the second wait is like
+/// the first, whatever was sent. A request of another length is not.
 #[test]
 fn what_waited_for_minutes_may_have_been_for_news_each_time() {
     for (other, most) in [(306, Possible), (700, Likely)] {

@@ -1,4 +1,5 @@
-//! Handshakes on a path that stands still: what lay above the path's round trip is a queue's, where something shows that.
+//! Handshakes on a stalled path: the time above the path's RTT is a queue's, if something shows
+//! that.
 
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
@@ -8,15 +9,16 @@ use tcpwhy_wire::{Duration, Endpoint};
 use crate::distance::merged;
 use crate::packet_log::{CLIENT, End, SERVER, log, ms};
 
-/// What the handshake took of the way, and of a queue, and how sure that is.
+/// The handshake's time on the path, its time in a queue, and the confidence of that.
 fn parts(setup: &Exchange) -> (Duration, Duration, Option<Confidence>) {
     let of = |cause| setup.bill.iter().find(move |line| line.cause == cause);
     let ns = |cause| of(cause).map_or(Duration::ZERO, |line| line.ns);
     (ns(Cause::Handshake), ns(Cause::Queueing), of(Cause::Queueing).map(|line| line.confidence))
 }
 
-/// One SYN is answered after 887 ms, and again 490 ms behind that, though no host's timer is so short; the question waits for 1,185, and the
-/// next one for the 199 that the way takes (frames 1755 to 1959 of a browser's connection).
+/// One SYN is answered after 887 ms, and again 490 ms later, though no host's timer is so short;
+/// the request waits for 1,185, and the next one for the RTT of 199 (frames 1755 to 1959 of a
+/// browser's connection).
 #[test]
 fn a_second_answer_to_the_only_syn_that_comes_too_soon_shows_that_the_first_one_stood() {
     for (next, way, stood, sure) in [(0, 199.0, 688.0, Likely), (900, 377.0, 510.0, Possible)] {
@@ -41,8 +43,8 @@ fn a_second_answer_to_the_only_syn_that_comes_too_soon_shows_that_the_first_one_
     }
 }
 
-/// The first of two SYNs is answered after 1,058 ms, by stamps 808 of them late, as later packets show, which take 250 (frames 91 to 460 of a
-/// telephone's).
+/// The first of two SYNs is answered after 1,058 ms; by stamps, 808 of them are lateness, as later
+/// packets show, which take 250 (frames 91 to 460 of a phone's capture).
 #[test]
 fn what_a_way_takes_that_stands_behind_the_handshake_too_shows_later() {
     let text = "@0 C syn #syn
@@ -63,8 +65,9 @@ fn what_a_way_takes_that_stands_behind_the_handshake_too_shows_later() {
     assert_eq!(parts(seen.setup().exchange), (ms(250), ms(808), Some(Likely)), "{seen}");
 }
 
-/// A SYN is answered after 427 ms, and the question after 200 (frames 1183 to 1221 of a web page's): a queue of 227, or a host that takes its time
-/// for the first packet. Of 60 nothing is told, but that not all of it is the way for certain.
+/// A SYN is answered after 427 ms, and the request after 200 (frames 1183 to 1221 of a web page): a
+/// queue of 227, or a host that is slow for the first packet. For 60, no queue is reported, but not
+/// all of it is certainly the RTT.
 #[test]
 fn what_a_handshake_took_above_the_way_may_be_a_queue() {
     let none = |ns: i32| (ms(ns), Duration::ZERO, None);
@@ -83,8 +86,8 @@ fn what_a_handshake_took_above_the_way_may_be_a_queue() {
     }
 }
 
-/// Six copies of a SYN without stamps, and the only SYN-ACK 1.48 s behind the last of them (frames 706 to 1088 of a telephone's), or 100 ms: how long
-/// the path is nothing else shows.
+/// Six retransmissions of a SYN without stamps, and the only SYN-ACK 1.48 s after the last of them
+/// (frames 706 to 1088 of a phone's capture), or 100 ms: nothing else shows the RTT.
 #[test]
 fn behind_copies_of_a_syn_no_way_is_known_for_certain() {
     for (late, sure) in [(1_440, Possible), (60, Likely)] {
@@ -99,8 +102,8 @@ fn behind_copies_of_a_syn_no_way_is_known_for_certain() {
     }
 }
 
-/// A handshake takes 250 ms, and so does an exchange: whether the way is as long, or stood both times, or its server took the rest, an acknowledgement
-/// by itself tells.
+/// A handshake takes 250 ms, and so does an exchange: only a bare ACK shows whether that is the
+/// RTT, or the path stalled both times, or its server took the rest.
 #[test]
 fn one_long_handshake_makes_no_certain_way() {
     for (acked, rtt, sure) in [("", 250, Likely), ("+0 S ack\n", 250, Certain), ("", 80, Certain)] {
@@ -112,8 +115,9 @@ fn one_long_handshake_makes_no_certain_way() {
     }
 }
 
-/// Another connection between the same hosts has a way of 200 ms. This one's SYN-ACK takes 360, and its question is acknowledged after 900 by the
-/// answer (frames 1358 to 2247 of a browser's connection): what lies above the way stood.
+/// Another connection between the same hosts has an RTT of 200 ms. This one's SYN-ACK takes 360,
+/// and its request is acknowledged after 900 by the reply (frames 1358 to 2247 of a browser's
+/// connection): the time above the RTT was queued.
 #[test]
 fn what_stood_in_a_handshake_is_no_round_trip_of_the_question_behind_it() {
     let other = "handshake\n +5 C 100\n +0 S ack\n +1 S 200\n +0 C ack";
@@ -138,7 +142,8 @@ fn what_stood_in_a_handshake_is_no_round_trip_of_the_question_behind_it() {
     assert!(stood.1 >= ms(160) && stood.2 == Possible, "{seen}");
 }
 
-/// A handshake takes 300 ms, and the question is acknowledged after 300, or after 800: then no second round trip says that the way is as long.
+/// A handshake takes 300 ms, and the request is acknowledged after 300, or after 800: then no
+/// second round trip confirms the RTT.
 #[test]
 fn a_long_way_is_certain_once_a_second_round_trip_is_as_long() {
     for (late, sure) in [(0, Certain), (500, Likely)] {
@@ -151,11 +156,11 @@ fn a_long_way_is_certain_once_a_second_round_trip_is_as_long() {
     }
 }
 
-/// A host in between acknowledges at once, and takes 514 ms to open a connection of which the answers come through it in 3 ms (frames 29 to 38 of a
-/// machine's behind a translation of addresses): so long is not the way.
+/// A host in between acknowledges at once, and takes 514 ms to open a connection whose replies come
+/// through it in 3 ms (frames 29 to 38 of a machine behind NAT): the RTT is not that long.
 #[test]
 fn answers_show_how_long_the_way_behind_a_host_in_between_is_at_most() {
-    // Of what comes behind an answer as late as the handshake nobody knows what let it go.
+    // After a reply as late as the handshake it is unknown what released it.
     for (first, answer, way, stood) in
         [(3.0, 3.0, 3.0, 511.0), (514.0, 514.0, 514.0, 0.0), (514.0, 21.0, 514.0, 0.0)]
     {
@@ -170,8 +175,9 @@ fn answers_show_how_long_the_way_behind_a_host_in_between_is_at_most() {
     }
 }
 
-/// The SYN-ACK comes 358 ms behind the second SYN, which left after 1,029, on a way of 254, and echoes the first one (frames 2365 to 2369 of a browser's
-/// connection): no timer of its server's runs for 1,133 ms. One of 1 s does.
+/// The SYN-ACK comes 358 ms after the second SYN, which left after 1,029, with an RTT of 254, and
+/// echoes the first one (frames 2365 to 2369 of a browser's connection): no server's timer runs for
+/// 1,133 ms. One of 1 s does.
 #[test]
 fn a_syn_ack_that_echoes_the_first_syn_is_no_timers_beyond_the_last_one() {
     for (late, lost, stood) in [(1_133, 1_029, 104), (1_030, 1_030, 0)] {
@@ -200,9 +206,10 @@ fn a_syn_ack_that_echoes_the_first_syn_is_no_timers_beyond_the_last_one() {
     }
 }
 
-/// The path stands for a second while a connection is opened: the SYN-ACK passes 6 ms behind the second SYN, and the question's acknowledgement comes
-/// 1,031 ms behind that (frames 546 to 556 of a telephone's). Nothing comes back so much sooner than all that follows: the first SYN was answered. Where what
-/// follows takes 6 ms as well, or its server's program answers it after 106, a SYN was lost.
+/// The path stalls for a second while a connection is opened: the SYN-ACK passes 6 ms after the
+/// second SYN, and the request's ACK comes 1,031 ms after that (frames 546 to 556 of a phone's
+/// capture). Nothing comes back so much sooner than everything later: the first SYN was answered.
+/// If later packets take 6 ms as well, or the server's program answers after 106, a SYN was lost.
 #[test]
 fn a_syn_ack_sooner_than_any_way_since_answers_the_first_syn() {
     for (stood, late, answer, lost) in [(1_003, 1_025, 0, false), (0, 0, 0, true), (0, 0, 100, true)] {
@@ -225,9 +232,11 @@ fn a_syn_ack_sooner_than_any_way_since_answers_the_first_syn() {
     }
 }
 
-/// A NAT of a virtual machine's answers the SYN after 11 ms and acknowledges within 0.2; an answer that had been asked for before comes 0.9 ms behind a
-/// question, and later one 326 ms behind another (frames 78 to 79 and 614 to 636 of a browser's): the way behind a host that must be there may be longer
-/// than 0.9 ms all the same, and what the server took is no more than likely. Without it, and of the first answer's server, it is certain.
+/// A virtual machine's NAT answers the SYN after 11 ms and acknowledges within 0.2; a reply
+/// requested earlier comes 0.9 ms after a request, and later one 326 ms after another (frames 78 to
+/// 79 and 614 to 636 of a browser's capture): the path beyond a host that must be there may be
+/// longer than 0.9 ms all the same, and the server's time is only likely. Without that host, and
+/// for the first reply's server, it is certain.
 #[test]
 fn behind_a_host_that_must_be_there_no_server_s_time_is_certain() {
     let server = Endpoint::v4([185, 199, 111, 153], 443);

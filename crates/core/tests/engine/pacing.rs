@@ -1,4 +1,5 @@
-//! Senders that space what they send: who is pacing, and is it that or a link, a window or a buffer that holds them?
+//! Senders that space their segments: which are pacing, and is it that or a link, a window or a
+//! buffer that limits them?
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
@@ -6,8 +7,8 @@ use tcpwhy_core::report::Confidence;
 
 use crate::packet_log::{End, each, log, ms};
 
-/// A sender that paces: its flights are all of one size, and each segment comes by itself, all over the round trip. What fills
-/// a send buffer comes in trains.
+/// A pacing sender: its flights all have one size, and its segments come singly, all over the round
+/// trip. Data limited by a send buffer comes in trains.
 #[test]
 fn segments_all_over_the_round_trip_are_paced_and_no_full_buffer() {
     let segments = each(0..400, |n| {
@@ -21,7 +22,8 @@ fn segments_all_over_the_round_trip_are_paced_and_no_full_buffer() {
     assert!(bill.ns(Cause::Pacing, Server) >= ms(200), "{seen}");
 }
 
-/// The same where the pace rises by a twentieth in each round trip: a window in congestion avoidance, or the pace itself.
+/// The same if the pace rises by a twentieth per round trip: a window in congestion avoidance, or
+/// the pace itself.
 #[test]
 fn a_pace_that_rises_slowly_is_no_more_than_a_possible_window() {
     let slower = 0.95_f64.powf(1.0 / 25.0);
@@ -36,7 +38,8 @@ fn a_pace_that_rises_slowly_is_no_more_than_a_possible_window() {
     assert_eq!(bill.of(Cause::CongestionWindow).confidence, Confidence::Possible, "{seen}");
 }
 
-/// A pace that has fallen a little, without a loss: a window has let more pass before, and never closes.
+/// A pace that has fallen a little, without a loss: the window allowed more before, and never
+/// closes.
 #[test]
 fn a_window_that_let_more_pass_before_holds_no_paced_sender() {
     let segments = each(0..400, |n| {
@@ -51,8 +54,8 @@ fn a_window_that_let_more_pass_before_holds_no_paced_sender() {
     assert!(bill.ns(Cause::Pacing, Server) >= ms(180), "{seen}");
 }
 
-/// SO_MAX_PACING_RATE of 2.5 MB/s between two hosts side by side: what shows after eight intervals was so before. The
-/// application's own time at the beginning is not.
+/// SO_MAX_PACING_RATE of 2.5 MB/s between two neighbouring hosts: a rate that shows after eight
+/// intervals held before. The application's own time at the beginning is not part of it.
 #[test]
 fn a_beat_that_has_shown_was_kept_before() {
     let beats = each(0..20, |n| format!("@{:.3} S 14480 #b{n}\n b{n}+0 C ack", 50.0 + 5.79 * f64::from(n)));
@@ -67,8 +70,8 @@ fn a_beat_that_has_shown_was_kept_before() {
     });
 }
 
-/// A sender that spaces its segments: they arrive evenly, with stamps that advance as they do, and are acknowledged a
-/// little late now and then. No link made it so.
+/// A sender that spaces its segments: they arrive evenly, with stamps that advance with them, and
+/// are acknowledged a little late now and then. That is no link's doing.
 #[test]
 fn a_pacing_sender_is_no_slow_link() {
     let segments = each(0..80, |n| {
@@ -81,8 +84,8 @@ fn a_pacing_sender_is_no_slow_link() {
     });
 }
 
-/// Nine of its intervals are hardly more than a round trip: each of its segments leaves just behind the acknowledgement of the
-/// ninth before it. What it keeps is its own beat.
+/// Nine of its intervals are slightly more than a round trip: each segment leaves just after the
+/// ACK of the ninth before it. It keeps its own rhythm.
 #[test]
 fn acknowledgements_at_the_beat_of_a_pacing_sender_hold_nothing() {
     let segments =
@@ -95,8 +98,8 @@ fn acknowledgements_at_the_beat_of_a_pacing_sender_hold_nothing() {
     });
 }
 
-/// Rounds that double and are spaced over each round trip are a window that opens, or a sender's pace, whichever end sees
-/// them.
+/// Rounds that double and are spaced over each round trip are an opening window, or a sender's
+/// pace, whichever end sees them.
 #[test]
 fn a_paced_start_is_slow_start() {
     let rounds = [(10, 60.0, 4.0), (20, 100.0, 1.9), (40, 140.0, 0.95)];
@@ -118,8 +121,8 @@ fn a_paced_start_is_slow_start() {
     });
 }
 
-/// Segments come at the link's pace, full and with more behind them. One is late and the next one early: that may have
-/// been their sender's doing, but it does not make the others so.
+/// Segments come at the link's pace, full and with more to follow. One is late and the next early:
+/// that may have been their sender's doing, but does not make the others so.
 #[test]
 fn one_uneven_interval_does_not_make_a_link_s_pace_the_sender_s() {
     let segments = each(0..12, |n| {
@@ -132,8 +135,8 @@ fn one_uneven_interval_does_not_make_a_link_s_pace_the_sender_s() {
     assert!(think <= ms(60), "{seen}"); // next to the uneven ones
 }
 
-/// A sender with a beat of 5 ms of which the round trip is a multiple, so that each segment leaves just as an acknowledgement arrives: it
-/// would have left without it. Far from it the acknowledgements are as prompt.
+/// A sender with an interval of 5 ms that divides the round trip, so that each segment leaves just
+/// as an ACK arrives: it would have left without it. Far from it the ACKs are as prompt.
 #[test]
 fn a_beat_that_acknowledgements_fall_in_with_is_a_pace() {
     let beats = each(0..60, |n| format!("@{} S 14480 more #b{n}\n b{n}+0 C ack", 50 + 5 * n));
@@ -144,8 +147,9 @@ fn a_beat_that_acknowledgements_fall_in_with_is_a_pace() {
     });
 }
 
-/// A beat that has been kept for long, and a program that pauses for 11 ms behind a write: what it writes next leaves as the
-/// acknowledgement of some earlier segment arrives, as they do every 2 ms. Its queue had been emptied.
+/// A rhythm that has been kept for long, then a program that pauses for 11 ms after a write: its
+/// next write leaves as the ACK of some earlier segment arrives, as they do every 2 ms. Its queue
+/// had been emptied.
 #[test]
 fn a_pause_behind_a_beat_is_its_program_s() {
     let beat = |name: char, from: f64, n: i32| {
@@ -160,14 +164,16 @@ fn a_pause_behind_a_beat_is_its_program_s() {
     let text = format!("handshake\n +5 C 100\n +0 S 100\n {first}\n {second}\n b19+2.2 S 100\n +0 C ack");
     log(text).rtt(ms(16)).both_ends(|seen| {
         let bill = seen.exchange(1);
-        // Beside it, acknowledgements of half its flight have come meanwhile: it may have waited for room in its buffer.
+        // Near it, ACKs of half its flight have come meanwhile: it may have waited for room in its
+        // buffer.
         let own = bill.ns(Cause::SenderThink, Server) + bill.ns(Cause::SendBuffer, Server);
         assert!(own >= ms(11), "{seen}");
     });
 }
 
-/// BBR against a window of 32 segments, 40 ms away, behind a receiver that acknowledges eight at once: the window is full when such an
-/// acknowledgement comes, and what it makes room for leaves all over the time until the next one.
+/// BBR with a window of 32 segments, 40 ms away, and a receiver that acknowledges eight at once:
+/// the window is full when such an ACK comes, and the released segments leave spread over the time
+/// until the next.
 #[test]
 fn what_a_full_window_lets_go_eight_at_a_time_is_the_window_s_however_it_is_spaced() {
     let group = |n: i32| {
@@ -188,8 +194,9 @@ fn what_a_full_window_lets_go_eight_at_a_time_is_the_window_s_however_it_is_spac
     });
 }
 
-/// A window of 10, 20 and then 30 segments, the first two of which are used up at once. The flight of the third round is spaced by a start
-/// that would go on to 40: until the window is full again it holds nobody.
+/// A window of 10, 20 and then 30 segments, the first two of which are used up at once. The flight
+/// of the third round is spaced by a slow start that would continue to 40: until the window is full
+/// again it limits nothing.
 #[test]
 fn a_window_that_has_just_opened_does_not_hold_what_a_start_spaces() {
     let paced = each(0..30, |n| format!("round+{n} S 1448 more #p{n}\n p{n}+0 C ack"));

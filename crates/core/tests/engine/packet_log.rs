@@ -10,13 +10,16 @@
 //!     @250  C 20..120 lost   at 250 ms: bytes 20 to 120 again, lost on the path (`damaged`: every capture sees it, nobody takes it)
 //! ```
 //!
-//! A time `+5` counts from the line before: from its departure where the same side sent it, from its arrival where the
-//! other did. `label+5` counts in the same way from a labelled line; `@5` from the log's start. All times are ms.
+//! A time `+5` counts from the line before: from its departure if the same side sent it, from its arrival if
+//! the other did. `label+5` counts in the same way from a labelled line; `@5` from the log's start. All times
+//! are ms.
 //!
-//! Acknowledgement numbers, SACK and D-SACK blocks, TCP time stamps and IP identifications follow from what had
-//! arrived at the sender until then. `asks=7` and `answers=7` say what the bytes of a line are to whoever reads their protocol,
-//! without `=7` where that pairs them in order, `greets` that they say who speaks, `tells` that nobody asked for them, `serves` that they serve the protocol alone, and `mute` that nothing is read from there on. A SYN takes `data=100` with it, `refused` or not. `20x3` is three segments of 20 bytes; the last one of a line carries PSH unless
-//! `more` stands behind it.
+//! Acknowledgement numbers, SACK and D-SACK blocks, TCP time stamps and IP identifications follow from what
+//! had arrived at the sender until then. `asks=7` and `answers=7` give a line's meaning to a reader of its
+//! protocol, without `=7` if that pairs them in order; `greets` is a greeting, `tells` a message that was not
+//! requested, `serves` one of the protocol itself, and `mute` means that nothing is read from there on. A SYN
+//! carries `data=100`, `refused` or not. `20x3` is three segments of 20 bytes; the last one of a line has PSH
+//! unless `more` follows.
 
 use std::collections::HashMap;
 
@@ -25,20 +28,21 @@ use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, SackBlock, Segment, Seq, T
 
 pub(crate) const CLIENT: Endpoint = Endpoint::v4([10, 0, 0, 1], 40_000);
 pub(crate) const SERVER: Endpoint = Endpoint::v4([10, 0, 0, 2], 80);
-/// Full segment of Ethernet with time stamps.
+/// Full Ethernet segment with time stamps.
 pub(crate) const MSS: i64 = 1448;
 const MSS_ANNOUNCED: u16 = 1460;
 const WINDOW_SCALE: u8 = 7;
 const WINDOW: u32 = 1 << 21;
-/// When the log starts, so that times before it can be told; not on a whole millisecond, as the clocks of captures that count these.
+/// When the log starts, so that earlier times are possible; not on a whole millisecond, unlike the clocks of
+/// captures that count these.
 const EPOCH_NS: i64 = 1_700_000_000_000_123_456;
 
-/// So many milliseconds.
+/// This many milliseconds.
 pub(crate) fn ms(n: impl Into<f64>) -> Duration {
     Duration::from_nanos((n.into() * 1e6).round() as i64)
 }
 
-/// Which end sent it, or stands next to the capture.
+/// The end that sent it, or that is next to the capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Client,
@@ -51,7 +55,7 @@ impl End {
     pub(crate) const BOTH: [Self; 2] = [Client, Server];
 }
 
-/// A log and the path that it runs over.
+/// A log and the path it runs over.
 #[derive(Clone, Debug)]
 pub(crate) struct PacketLog {
     text: String,
@@ -71,16 +75,16 @@ pub(crate) struct PacketLog {
 pub(crate) struct Packet {
     pub from: End,
     pub departs: Duration,
-    /// When it reaches the peer; `None` where it is lost.
+    /// When it reaches the peer; `None` if it is lost.
     pub arrives: Option<Duration>,
-    /// When it passes the peer's place.
+    /// When it passes the peer's capture point.
     passes: Option<Duration>,
     /// In the path, not in the hosts: seen by no capture although it arrives.
     pub unseen: bool,
     /// Seen twice by the capture, as with `-i any`.
     pub twice: bool,
     pub refused: bool,
-    /// What begins with its first byte, how long it is, and its identifier.
+    /// The message that begins with its first byte, its length, and its identifier.
     pub message: Option<(Role, u32, Option<u64>, [bool; 2])>,
     pub segment: Segment,
 }
@@ -99,7 +103,8 @@ pub(crate) fn log(text: impl Into<String>) -> PacketLog {
     }
 }
 
-/// A handshake and so many exchanges of 100 and 200 bytes, for the estimates of the round trip and its timer to settle.
+/// A handshake and this many exchanges of 100 and 200 bytes, for the estimates of the RTT and the timer to
+/// settle.
 pub(crate) fn settled(exchanges: usize) -> String {
     "handshake\n".to_owned() + &"+5 C 100\n +0 S 200\n +0 C ack\n".repeat(exchanges)
 }
@@ -116,7 +121,7 @@ impl PacketLog {
         self
     }
 
-    /// A bottleneck for what `from` sends, with a queue that holds everything.
+    /// A bottleneck for `from`'s packets, with an unlimited queue.
     pub(crate) fn bottleneck(mut self, from: End, bits_per_second: u64) -> Self {
         self.rate_bps[from as usize] = Some(bits_per_second);
         self
@@ -134,7 +139,7 @@ impl PacketLog {
         self
     }
 
-    /// What one end advertises where the log says nothing else, bytes.
+    /// The window that one end advertises if the log says nothing else, in bytes.
     pub(crate) fn window(mut self, of: End, bytes: u32) -> Self {
         self.window[of as usize] = bytes;
         self
@@ -171,7 +176,7 @@ impl PacketLog {
         self.fill_in(&lines)
     }
 
-    /// What begins in a segment as whoever reads the protocol says.
+    /// The messages that begin in a segment, according to a reader of the protocol.
     pub(crate) fn marks(&self) -> impl Fn(&Segment) -> Vec<Mark> {
         let messages: Vec<_> = self.packets().into_iter().filter(|packet| packet.message.is_some()).collect();
         move |segment| {
@@ -189,12 +194,12 @@ impl PacketLog {
         }
     }
 
-    /// What a capture next to `vantage` sees, in its order, numbered from 1.
+    /// The capture next to `vantage`, in its order, numbered from 1.
     pub(crate) fn capture(&self, vantage: End) -> Vec<Segment> {
         self.capture_at(if vantage == Client { 0 } else { 16 })
     }
 
-    /// The capture at so many sixteenths of the way from the client to the server.
+    /// The capture at this many sixteenths of the path from the client to the server.
     pub(crate) fn capture_at(&self, sixteenths: i64) -> Vec<Segment> {
         let mut seen: Vec<(Duration, Segment)> = Vec::new();
         for packet in self.packets() {
@@ -400,7 +405,7 @@ struct Draft {
     flags: u8,
     window: Option<u32>,
     ack: Option<u32>,
-    /// Held up on the path by so much; others overtake it.
+    /// Delayed on the path by this much; others overtake it.
     late: Duration,
     lost: bool,
     damaged: bool,
@@ -435,7 +440,7 @@ impl Draft {
         }
     }
 
-    /// When it happens as `end` sees it.
+    /// When it happens as seen by `end`.
     fn reaches(&self, end: End) -> Duration {
         if self.from == end { self.departs } else { self.arrives }
     }
@@ -452,7 +457,7 @@ struct Arrived {
 }
 
 impl Arrived {
-    /// What had arrived of the peer's bytes, the first of which has this number.
+    /// The peer's bytes that had arrived; the first has this number.
     fn at(packets: &[Option<Packet>], sender: &Draft, first: Seq) -> Self {
         let mut arrivals: Vec<(Duration, &Packet)> = packets
             .iter()

@@ -1,12 +1,13 @@
-//! Paths that take smaller packets than both ends announced: full segments are as long as the path lets them be.
+//! Paths whose MTU is below what both ends announced: full segments are as long as the path allows.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 
 use crate::packet_log::{End, log, ms};
 
-/// 1,348 bytes to a segment where 1,448 were agreed upon (frames 48 to 109 of a browser's connection): each flight waits for the acknowledgements
-/// of the one before, and neither Nagle's algorithm nor a pause holds a segment with more behind it.
+/// 1,348 bytes per segment where 1,448 were negotiated (frames 48 to 109 of a browser's
+/// connection): each flight waits for the ACKs of the one before, and neither Nagle nor a pause
+/// holds a segment with more to follow.
 #[test]
 fn segments_that_the_path_keeps_short_are_full() {
     let rtt = ms(150);
@@ -23,7 +24,8 @@ fn segments_that_the_path_keeps_short_are_full() {
     });
 }
 
-/// A window of 1,024 bytes makes segments as short, each a round trip behind the one before: that is not what the path takes.
+/// A window of 1,024 bytes makes segments equally short, each a round trip after the one before:
+/// that is not the path's MTU.
 #[test]
 fn segments_that_a_window_keeps_short_are_not_full() {
     let rtt = ms(40);

@@ -1,5 +1,5 @@
-//! Do the shortcuts change anything but the time? Against the model that takes none: each segment worked on when it comes,
-//! each mechanism asked each time.
+//! Do the shortcuts change anything but the time? Against the model without any: each segment is
+//! processed when it comes, and each mechanism is asked each time.
 
 use proptest::prelude::*;
 use tcpwhy_core::{Analysis, Listing, Options, Report};
@@ -16,7 +16,7 @@ use crate::packet_log::{End, log, ms};
 /// Several epochs, and connections from their first packet to their last.
 const PACKETS: u64 = 60_000;
 
-/// Cases than elsewhere.
+/// More cases than elsewhere.
 fn twice_as_many() -> ProptestConfig {
     let usual = ProptestConfig::default();
     ProptestConfig { failure_persistence: None, cases: 2 * usual.cases, ..usual }
@@ -98,7 +98,7 @@ fn segments(shape: Shape) -> Vec<Segment> {
     }
 }
 
-/// A window that only a SYN-ACK had advertised until then counts from the first segment that repeats it.
+/// A window advertised only by a SYN-ACK until then counts from the first segment that repeats it.
 #[test]
 fn shortcuts_change_no_window() {
     let log = log("@0 C syn\n +0 S syn\n +0 C ack\n +0 S ack win=1\n +0 S syn\n +0 S 1\n +0 C 1\n +1 C 1");
@@ -107,7 +107,8 @@ fn shortcuts_change_no_window() {
     assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
 }
 
-/// Within 0.2 ms, which is a burst: a write that Nagle holds, a tail with more to come, a round of a window.
+/// Within 0.2 ms, which is a burst: a write held by Nagle, a tail with more to come, a round of a
+/// window.
 #[test]
 fn shortcuts_change_no_short_wait() {
     let nagle = "+5 C 20\n +0.05 S ack\n +0 C 100\n +0.05 S 64";
@@ -122,7 +123,8 @@ fn shortcuts_change_no_short_wait() {
     }
 }
 
-/// So many pieces without an answer are a stream, in which what leaves at the same moment begins a message of its own.
+/// This many pieces without a reply are a stream, in which data that leaves at the same moment
+/// begins a separate message.
 #[test]
 fn shortcuts_change_no_stream() {
     let pieces: String = (0..32)
@@ -133,7 +135,8 @@ fn shortcuts_change_no_stream() {
     assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
 }
 
-/// A probe of a closed window leaves what comes next as it was, so that its second sighting is no new one.
+/// A probe of a closed window leaves what comes next as it was, so a second sighting of it is not
+/// new.
 #[test]
 fn shortcuts_change_no_probe() {
     let log = log(
@@ -148,7 +151,8 @@ fn shortcuts_change_no_probe() {
     assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
 }
 
-/// An answer shows that its server is less than half as far away as the handshake said: another host may be behind it.
+/// A reply shows that its server is less than half as far away as the handshake said: another host
+/// may be beyond it.
 #[test]
 fn shortcuts_change_no_answer_that_comes_sooner_than_any_packet_before() {
     for text in ["handshake\n+0 C 1\n+0 S 2 lost", "handshake\n+0 C 100\n+0 S 20 lost"] {
@@ -157,7 +161,8 @@ fn shortcuts_change_no_answer_that_comes_sooner_than_any_packet_before() {
     }
 }
 
-/// A packet that was seen before asks other connections between the same hosts for nothing, whatever order they are worked on in.
+/// A packet captured before does not query other connections between the same hosts, in whatever
+/// order they are processed.
 #[test]
 fn shortcuts_change_no_second_sighting() {
     let log = log(
@@ -167,7 +172,8 @@ fn shortcuts_change_no_second_sighting() {
     assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
 }
 
-/// Of a question in two parts, the first has its answer, and the next words are the second's until that has one, whichever way they take.
+/// The first part of a request in two parts has its reply; the next messages are the second part's
+/// until that has one, however they are processed.
 #[test]
 fn shortcuts_change_no_question_in_parts() {
     let log = log("handshake\n+10 C ack\n+0 C 1448x7\n+0 S ack\n+50 C 10156..10157 more\n+0 C 10157..10158

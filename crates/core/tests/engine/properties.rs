@@ -1,5 +1,5 @@
-//! What holds for every conversation? Sums are sums, the order of strangers does not matter, nor where time and
-//! sequence numbers begin, and no interval is billed twice.
+//! What holds for every conversation? Sums are sums; the order of unrelated connections does not
+//! matter, nor where time and sequence numbers begin; and no interval is billed twice.
 
 use proptest::prelude::*;
 use tcpwhy_core::cause::{Cause, Side};
@@ -12,7 +12,7 @@ use crate::invariants::{EVERYTHING, analyse, analyse_marked, check};
 use crate::spread::spread;
 
 proptest! {
-    // What fails is printed as a packet log: that is what to keep, as a test of its own.
+    // Failures are printed as packet logs, to be kept as separate tests.
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
@@ -20,7 +20,8 @@ proptest! {
         check(&analyse(&conversation.capture(ends(1), Duration::ZERO)));
     }
 
-    /// Whatever somebody says of the messages: sums are sums, and the small path does what the general one does.
+    /// Whatever the marks say about messages: sums are sums, and the fast path does what the
+    /// general one does.
     #[test]
     fn marks_of_any_kind_keep_the_books(
         conversation in conversation_with_steps(),
@@ -38,7 +39,8 @@ proptest! {
         check(&analyse_marked(&capture, of));
     }
 
-    /// A connection's bill is that of a capture of its own, whoever else talks meanwhile.
+    /// A connection's bill equals that of a separate capture, whatever other connections do
+    /// meanwhile.
     #[test]
     fn strangers_do_not_matter(crowd in crowd()) {
         let together = analyse(&merge(&crowd));
@@ -55,7 +57,7 @@ proptest! {
         prop_assert_eq!(apart, together);
     }
 
-    /// Packets of one time may be captured in any order of the connections.
+    /// Packets of the same time may be captured in any order of the connections.
     #[test]
     fn the_order_of_strangers_does_not_matter(crowd in crowd()) {
         let one = analyse(&merge(&crowd));
@@ -64,8 +66,8 @@ proptest! {
         prop_assert_eq!((one.elapsed, one.exchanges, one.bill), (other.elapsed, other.exchanges, other.bill));
     }
 
-    /// The report is the same however many shards the work is spread over, where the connections are kept, and whether
-    /// pairs of hosts take turns; also when there are more connections than are allowed.
+    /// The report is the same for any number of shards, wherever the connections are kept, and
+    /// whether or not pairs of hosts take turns; also with more connections than allowed.
     #[test]
     fn shards_places_and_turns_do_not_matter(
         crowd in crowd(),
@@ -81,7 +83,7 @@ proptest! {
         }
         let expected = one_by_one.finish();
         check(&expected);
-        // Looking for one connection, packets are worked on in their own order.
+        // When looking for one connection, packets are processed in their own order.
         let mut in_order = Analysis::new(Options { seed, listing: Listing::Connection(u64::MAX), ..options });
         for segment in &segments {
             in_order.on_segment(segment);
@@ -91,7 +93,8 @@ proptest! {
         prop_assert_eq!(spread(&segments, Options { seed, ..options }, shards), expected);
     }
 
-    /// Rounds of a transfer follow each other within its packets, and what is said of the ends is not more than they sent.
+    /// Rounds of a transfer follow each other within its packets, and nothing reported of the ends
+    /// exceeds what they sent.
     #[test]
     fn conduct_stays_within_the_packets(conversation in conversation_with_steps()) {
         let segments = conversation.capture(ends(1), Duration::ZERO);
@@ -142,9 +145,10 @@ proptest! {
         prop_assert_eq!(analyse(&renumbered.collect::<Vec<_>>()), analyse(&segments));
     }
 
-    /// A bill holds the time from its first to its last packet and the way that its capture cannot see, which is in
-    /// its lines for the path. Without that way the bills of a connection lie one behind the other, but for two questions of which the
-    /// second was asked before the first had its answer, and which that does not acknowledge.
+    /// A bill covers the time from its first to its last packet and the path beyond the capture
+    /// point, which is in its lines for the path. Without that path the bills of a connection
+    /// follow each other, except for two requests of which the second was sent before the first had
+    /// its reply, and which that does not acknowledge.
     #[test]
     fn no_interval_is_billed_twice(conversation in conversation()) {
         let segments = conversation.capture(ends(1), Duration::ZERO);
@@ -153,7 +157,7 @@ proptest! {
             let mut exchanges: Vec<&Exchange> = connection.exchanges.iter().collect();
             exchanges.sort_by_key(|exchange| exchange.n);
             let beside = |pair: &[&Exchange]| pair[0].packets[1] > pair[1].packets[0];
-            // Nothing is billed of a word that nobody waited for.
+            // Nothing is billed for a message that nobody waited for.
             let billed = |pair: &&[&Exchange]| pair[0].elapsed.is_positive();
             for pair in exchanges.windows(2).filter(|pair| !beside(pair)).filter(billed) {
                 let end = pair[0].start + (pair[0].elapsed - way(pair[0]));
@@ -197,7 +201,7 @@ fn any_mark() -> impl Strategy<Value = (Mark, u32, Option<u32>)> {
     })
 }
 
-/// At most this much of a bill lies beyond what the capture saw.
+/// At most this much of a bill is beyond what the capture saw.
 fn way(exchange: &Exchange) -> Duration {
     let lines = exchange.bill.iter();
     lines
@@ -206,7 +210,7 @@ fn way(exchange: &Exchange) -> Duration {
         .sum()
 }
 
-/// Takes out what says where in the capture a connection was.
+/// Removes the fields that say where in the capture a connection was.
 fn forget_numbers(connection: &mut Connection) {
     connection.id = 0;
     connection.packet_range = [0; 2];

@@ -1,4 +1,5 @@
-//! What comes by a timer, and what is said in pieces: does anybody wait for it? In each log the programs' own times say so.
+//! Messages sent by a timer, and messages in pieces: does anybody wait for them? In each log the
+//! programs' own times tell.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
@@ -12,13 +13,14 @@ use crate::seen::Seen;
 
 const RTT: i32 = 2;
 
-/// What was billed to causes over the whole capture.
+/// The time billed to these causes over the whole capture.
 fn billed(seen: &Seen, causes: &[Cause]) -> Duration {
     let of = |line: &&tcpwhy_core::report::TotalLine| causes.contains(&line.cause);
     seen.report.bill.iter().filter(of).map(|line| line.ns).sum()
 }
 
-/// "Transmission on": the first measurement comes at once, and then one every 20 ms; every second one is acknowledged.
+/// "Transmission on": the first measurement comes at once, then one every 20 ms; every second one
+/// is acknowledged.
 #[test]
 fn an_answer_ends_with_the_first_of_a_timers_messages() {
     let pushes = each(1..=100, |n| {
@@ -34,7 +36,8 @@ fn an_answer_ends_with_the_first_of_a_timers_messages() {
     });
 }
 
-/// From the tenth on each is acknowledged shortly before the next one leaves, which looks as if that had waited for it.
+/// From the tenth on, each is acknowledged shortly before the next one leaves, as if that had
+/// waited for it.
 #[test]
 fn what_is_on_time_was_not_held() {
     let pushes = each(1..=60, |n| {
@@ -49,8 +52,8 @@ fn what_is_on_time_was_not_held() {
     });
 }
 
-/// A beat of 512 ms, one of which is sent again and answered late (frames 3240 to 3290 of a server's capture): what was found to be a message of its own is
-/// one once.
+/// A rhythm of 512 ms, with one message retransmitted and answered late (frames 3240 to 3290 of a
+/// server's capture): a message found to be separate stays so.
 #[test]
 fn a_beat_with_a_copy_in_it_is_told_once() {
     let steps =
@@ -70,7 +73,8 @@ fn a_beat_with_a_copy_in_it_is_told_once() {
     assert!(packets.windows(2).all(|two| two[0][1] < two[1][0]), "{packets:?}: {seen}");
 }
 
-/// A subscription that nothing answers, and what is published from then on, by a loop that sleeps for 100 ms.
+/// A subscription without a reply, and the messages published from then on, by a loop that sleeps
+/// for 100 ms.
 #[test]
 fn published_messages_do_not_answer_the_subscription() {
     let distances = [102.7, 101.5, 103.3, 102.2, 101.2, 104.6, 101.2, 101.9, 100.8, 102.8, 102.1];
@@ -87,7 +91,7 @@ fn published_messages_do_not_answer_the_subscription() {
     });
 }
 
-/// Few equal distances may be a timer's, or an answer's that comes in parts.
+/// A few equal intervals may be a timer's, or a reply's that comes in parts.
 #[test]
 fn a_short_row_of_equal_distances_is_not_surely_an_answer() {
     let parts = "+0 C ack #read\n read+298 S 700\n".repeat(6);
@@ -99,7 +103,7 @@ fn a_short_row_of_equal_distances_is_not_surely_an_answer() {
     });
 }
 
-/// A tick every three seconds; the client asks shortly before one, and is answered behind it.
+/// A tick every three seconds; the client asks shortly before one, and is answered after it.
 #[test]
 fn a_tick_does_not_answer_what_was_asked_shortly_before_it() {
     let ticks = each(1..=14, |n| format!("@{} S 80 #t{n}\n t{n}+0 C ack", 3_000 * n));
@@ -107,14 +111,15 @@ fn a_tick_does_not_answer_what_was_asked_shortly_before_it() {
     let text = format!("{}\n{ticks}\n{asked}", settled(2));
     log(text).rtt(ms(RTT)).both_ends(|seen| {
         assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (3, 14), "{seen}");
-        // The log's answer waits for the tick between the two.
+        // The log's reply waits for the tick between the two.
         let answered = seen.exchange(3);
         assert_eq!(answered.exchange.reply_bytes, 200, "{seen}");
         assert_eq!(answered.of(Cause::ServerThink).side, Server, "{seen}");
     });
 }
 
-/// A panel asks by the second, and says so with 7 bytes when it has the answer: the next question begins the next message.
+/// A panel asks every second, and confirms the reply with 7 bytes: the next request begins the next
+/// message.
 #[test]
 fn what_confirms_an_answer_is_no_beginning_of_the_next_question() {
     let polls = each(1..=12, |n| {
@@ -133,7 +138,8 @@ fn what_confirms_an_answer_is_no_beginning_of_the_next_question() {
     });
 }
 
-/// What the server says by itself is confirmed with 15 bytes at once; a question comes most of a second later.
+/// The server's own messages are confirmed with 15 bytes at once; a request comes most of a second
+/// later.
 #[test]
 fn what_confirms_news_is_no_beginning_of_a_question() {
     let news = each(1..=3, |n| {
@@ -148,7 +154,8 @@ fn what_confirms_news_is_no_beginning_of_a_question() {
     });
 }
 
-/// A password, a byte a key, which the server acknowledges and does not echo; the last one is the question.
+/// A password, one byte per key, acknowledged by the server but not echoed; the last one is the
+/// request.
 #[test]
 fn keys_without_an_echo_are_messages_of_their_own() {
     let pauses = [310, 120, 95, 480, 150, 210];
@@ -163,8 +170,8 @@ fn keys_without_an_echo_are_messages_of_their_own() {
     });
 }
 
-/// A client that stops for 700 ms in the middle of its question, as far as these packets say: the first part may have been a message of
-/// its own, that nobody answers.
+/// A client that seems to stop for 700 ms in the middle of its request: the first part may have
+/// been a separate message without a reply.
 #[test]
 fn a_pause_with_everything_acknowledged_is_no_more_than_possibly_a_programs() {
     for pause in [60, 700] {
@@ -180,8 +187,9 @@ fn a_pause_with_everything_acknowledged_is_no_more_than_possibly_a_programs() {
     }
 }
 
-/// A node's next word, 4.4 s behind its answer, in a capture that has only what carries data (frames 10 to 14 of a block chain's): a timer would have
-/// repeated what nobody had acknowledged, so that this was acknowledged, and may be a message of its own. A timer of seconds takes longer.
+/// A node's next message, 4.4 s after its reply, in a capture with only data packets (frames 10 to
+/// 14 of a blockchain node): a timer would have retransmitted unacknowledged data, so this was
+/// acknowledged, and may be a separate message. A timer of seconds takes longer.
 #[test]
 fn what_no_timer_repeats_had_been_acknowledged() {
     for (rtt, pause, most) in [(0.2, 4397, Possible), (0.2, 800, Likely), (300.0, 2000, Likely)] {
@@ -195,8 +203,8 @@ fn what_no_timer_repeats_had_been_acknowledged() {
     }
 }
 
-/// A chat in which others speak every five seconds: what comes 6.3 s after a line, which the server had acknowledged, may be the next
-/// of those.
+/// A chat in which others speak every five seconds: a message 6.3 s after a line that the server
+/// had acknowledged may be the next of those.
 #[test]
 fn what_comes_as_late_as_news_do_is_not_surely_an_answer() {
     let news = each([4_000, 9_700, 13_900, 19_200], |ms| format!("@{ms} S 80 #n\n n+40 C ack"));
@@ -209,7 +217,8 @@ fn what_comes_as_late_as_news_do_is_not_surely_an_answer() {
     });
 }
 
-/// Nothing says that a message after five seconds is the answer, where all others came within a millisecond.
+/// Nothing shows that a message after five seconds is the reply if all others came within a
+/// millisecond.
 #[test]
 fn a_second_is_no_certain_answer_and_five_are_out_of_all_measure() {
     let text =
@@ -233,8 +242,8 @@ fn last_words_in_two_segments_answer_nothing() {
     });
 }
 
-/// A shell that the server's end types into: the client answers within a millisecond, with more than it was asked, and the next
-/// word comes when the person likes.
+/// A shell typed into from the server's end: the client answers within a millisecond, with more
+/// bytes than it was sent, and the next message comes at the person's own time.
 #[test]
 fn who_answers_at_once_and_waits_for_a_person_is_hardly_the_one_who_asks() {
     let pauses = [2_000, 700, 9_000, 1_300, 27_000, 4_100, 13_000];
@@ -248,7 +257,8 @@ fn who_answers_at_once_and_waits_for_a_person_is_hardly_the_one_who_asks() {
     });
 }
 
-/// The capture starts in the middle, and a heart-beat of 32 bytes comes every three seconds, which its peer sends back at once.
+/// The capture starts in the middle, and a heartbeat of 32 bytes comes every three seconds, which
+/// the peer returns at once.
 #[test]
 fn a_heart_beat_that_comes_back_is_asked_by_who_sent_it_first() {
     let text =
@@ -262,8 +272,9 @@ fn a_heart_beat_that_comes_back_is_asked_by_who_sent_it_first() {
     }
 }
 
-/// A client closes 442 ms behind its answer, and the server's alert answers that: nobody waits for it, and the server made no pause. Half a
-/// connection may be closed behind the question (shutdown(2), SHUT_WR): then the rest of the answer is waited for.
+/// A client closes 442 ms after its reply, and the server's alert answers that: nobody waits for
+/// it, and the server did not pause. A client may half-close after its request (shutdown(2),
+/// SHUT_WR): then the rest of the reply is waited for.
 #[test]
 fn an_alert_behind_the_client_s_end_is_no_part_of_the_answer() {
     for timestamps in [true, false] {
@@ -283,7 +294,8 @@ fn an_alert_behind_the_client_s_end_is_no_part_of_the_answer() {
     }
 }
 
-/// A game tells the other players where its units are, every 200 ms and in between, and nothing ever comes back on that connection.
+/// A game reports its units' positions, every 200 ms and in between, and nothing ever comes back on
+/// that connection.
 #[test]
 fn what_nobody_answers_in_small_pieces_may_be_as_many_messages() {
     let moves = each(0..40, |n| format!("+{} C {}", 150 + 40 * (n % 2), 72 + n % 3));
@@ -297,8 +309,8 @@ fn what_nobody_answers_in_small_pieces_may_be_as_many_messages() {
     }
 }
 
-/// Somebody types a password, which is not echoed (frames 99 to 115 of a telnet session): each key is a message of its own, however soon
-/// the next one comes.
+/// A person types a password, which is not echoed (frames 99 to 115 of a telnet session): each key
+/// is a separate message, however soon the next one comes.
 #[test]
 fn keys_are_no_message_in_pieces() {
     let keys = each([120, 43, 236, 81, 48], |pause| format!("+{pause} C 1\n +0 S ack"));
@@ -311,8 +323,8 @@ fn keys_are_no_message_in_pieces() {
         });
 }
 
-/// Work that is handed out in messages of 2,009 bytes (ZeroMQ's PUSH, frames 12 to 35): nobody answers, and two of them with a pause between
-/// are no message in two pieces, however large they are.
+/// Jobs distributed in messages of 2,009 bytes (ZeroMQ's PUSH, frames 12 to 35): there is no reply,
+/// and two of them with a pause between are not one message in two pieces, however large they are.
 #[test]
 fn large_messages_that_nobody_answers_are_no_message_in_pieces() {
     let work = each([149, 230, 230, 230], |pause| format!("+{pause} C 2009\n +0 S ack"));
@@ -326,8 +338,9 @@ fn large_messages_that_nobody_answers_are_no_message_in_pieces() {
         });
 }
 
-/// In the middle of a connection on one host, bursts that end with pushed segments of 5,788 bytes, each acknowledged at once, and as many
-/// tenths of a second apart (frames 127 to 149): however large the segments are, nobody knows that they belong together.
+/// In the middle of a connection on one host, bursts end with pushed segments of 5,788 bytes, each
+/// acknowledged at once, tenths of a second apart (frames 127 to 149): however large the segments
+/// are, it is unknown whether they belong together.
 #[test]
 fn without_a_handshake_large_segments_may_end_messages() {
     let bursts =
@@ -341,8 +354,9 @@ fn without_a_handshake_large_segments_may_end_messages() {
     assert!(!sure, "{seen}");
 }
 
-/// Media come in small pieces, each with its own write, for as long as anybody listens (RTP within RTSP, frames 20 to 1020 of a camera's):
-/// nobody knows that somebody waits for the last of them. A few pieces are an answer.
+/// Media come in small pieces, each written separately, as long as anybody listens (RTP within
+/// RTSP, frames 20 to 1020 of a camera): it is unknown whether anybody waits for the last. A few
+/// pieces are a reply.
 #[test]
 fn an_answer_that_goes_on_in_many_pieces_may_be_a_stream() {
     for (pieces, most) in [(80, Likely), (12, Certain)] {
@@ -354,8 +368,8 @@ fn an_answer_that_goes_on_in_many_pieces_may_be_a_stream() {
     }
 }
 
-/// Output that a program pushes over SSH for hours, in small segments with pauses of half a minute (frames 1681 to 3123): each is a message of its own,
-/// also where a part of each pause was the link's.
+/// Output that a program pushes over SSH for hours, in small segments with pauses of half a minute
+/// (frames 1681 to 3123): each is a separate message, also if a part of each pause was the link's.
 #[test]
 fn a_pause_is_its_sender_s_although_the_link_took_a_part_of_it() {
     let pushes = each(0..12, |n| format!("p{n}+30000 S 68 #p{}\n p{}+0 C ack", n + 1, n + 1));
@@ -371,8 +385,8 @@ fn a_pause_is_its_sender_s_although_the_link_took_a_part_of_it() {
     });
 }
 
-/// A chat's client says that its user types: 85 bytes, and as many 97 ms later (frames 764 to 783 of a chat's client). Nobody answers either, and
-/// nothing says that the second was waited for.
+/// A chat client reports that its user types: 85 bytes, and as many 97 ms later (frames 764 to 783
+/// of one). Neither is answered, and nothing shows that the second was waited for.
 #[test]
 fn a_pause_between_small_pieces_without_an_answer_may_be_nobodys() {
     for begins in ["handshake\n +5 C 100", "@0 C 100"] {
@@ -384,8 +398,8 @@ fn a_pause_between_small_pieces_without_an_answer_may_be_nobodys() {
     }
 }
 
-/// Pictures of a stream that nobody can read: behind five seconds of pieces, each written by itself, its viewer hardly waits for the last one. For
-/// four seconds it is as likely a slow answer.
+/// Pictures of an unreadable stream: after five seconds of separately written pieces, its viewer
+/// hardly waits for the last one. For four seconds it is as likely a slow reply.
 #[test]
 fn an_answer_that_goes_on_for_seconds_may_be_a_stream() {
     for (pieces, surest) in [(50, Likely), (120, Possible)] {
@@ -398,8 +412,8 @@ fn an_answer_that_goes_on_for_seconds_may_be_a_stream() {
     }
 }
 
-/// A messenger's client confirms what the server had sent by itself with 46 bytes, 11 ms behind it, and asks 31.5 ms later (frames 1640 to 1652): the word that is acknowledged by
-/// itself begins no question.
+/// A messenger's client confirms the server's push with 46 bytes, 11 ms after it, and asks 31.5 ms
+/// later (frames 1640 to 1652): a message acknowledged separately begins no request.
 #[test]
 fn what_confirms_a_push_begins_no_question_however_soon_that_comes() {
     let text = settled(3)
@@ -414,8 +428,8 @@ fn what_confirms_a_push_begins_no_question_however_soon_that_comes() {
     });
 }
 
-/// Two words of 39 and 35 bytes in cipher 1 ms behind an answer, and 693 ms later the next question (frames 2386 to 2499 of a browser): no question begins with what was said
-/// about an answer.
+/// Two encrypted messages of 39 and 35 bytes 1 ms after a reply, and the next request 693 ms later
+/// (frames 2386 to 2499 of a browser): messages about a reply begin no request.
 #[test]
 fn words_at_the_heels_of_an_answer_begin_no_question() {
     let text = settled(3)
@@ -428,8 +442,10 @@ fn words_at_the_heels_of_an_answer_begin_no_question() {
     });
 }
 
-/// A session of SSH of which the beginning is missing: its client opens its window by 36 bytes 0.4 ms behind the server's output, and the next of that comes 846 ms later
-/// (frames 8 to 26): nobody waits. A key is as long, and comes 300 ms behind the output; at another port nobody knows what is said.
+/// An SSH session captured from the middle on: its client updates its window with 36 bytes 0.4 ms
+/// after the server's output, and the next output comes 846 ms later (frames 8 to 26): nobody
+/// waits. A key has the same length, and comes 300 ms after the output; on another port the meaning
+/// is unknown.
 #[test]
 fn a_window_of_ssh_at_the_heels_of_its_output_asks_nothing() {
     for (port, heels, asks) in [(22, 0.4, false), (22, 300.0, true), (2_323, 0.4, true)] {

@@ -1,4 +1,5 @@
-//! What is a rule for that few captures need? One log for each, of a sender or a path that is rare and real.
+//! Which rules exist for what few captures contain? One log for each, of a sender or a path that is
+//! rare but real.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
@@ -8,8 +9,9 @@ use tcpwhy_core::report::Confidence::{Likely, Possible};
 use crate::packet_log::{End, MSS, each, log, ms};
 use crate::seen::Seen;
 
-/// TCP_NODELAY and an initial window of three packets (RFC 3390; Linux until 2.6.38): three small ones are out, what is written
-/// from then on is joined and leaves as a full segment with the first acknowledgement. No program paused.
+/// TCP_NODELAY and an initial window of three packets (RFC 3390; Linux until 2.6.38): three small
+/// ones are sent; later writes are joined and leave as a full segment with the first ACK. No
+/// program paused.
 #[test]
 fn a_window_of_three_counts_small_packets_too() {
     let rtt = ms(20);
@@ -21,13 +23,14 @@ fn a_window_of_three_counts_small_packets_too() {
          +0 S 1448
          rest+0.5 C ack
          +0 C ack");
-    // At the client the acknowledgements pass before it can be seen how many packets the server still had out.
+    // At the client the ACKs pass before it shows how many packets the server still had in flight.
     let bill = [(Cause::RoundTrip, Path, rtt), (Cause::SlowStart, Server, rtt)];
     small.rtt(rtt).seen_at(End::Server).exchange(1).is(&bill);
 }
 
-/// A server writes TLS records of 16 KB with TCP_NODELAY, so that the last packet of each is small and pushed. Its window ends behind
-/// such a record, and the acknowledgement of its first two segments lets it go on a round trip later: its window, not its program.
+/// A server writes TLS records of 16 KB with TCP_NODELAY, so that the last packet of each is small
+/// and pushed. Its window ends after such a record, and the ACK of its first two segments lets it
+/// continue a round trip later: due to its window, not its program.
 #[test]
 fn a_window_that_ends_behind_a_record_is_a_window_all_the_same() {
     let rtt = ms(60);
@@ -51,8 +54,9 @@ fn a_window_that_ends_behind_a_record_is_a_window_all_the_same() {
     });
 }
 
-/// A reader that has stopped leaves less room than a segment. Its sender holds out for more (RFC 9293, 3.8.6.2.1) until its timer
-/// makes it send what fits: the reader is what it waits for, not the program behind it.
+/// A receiver whose program has stopped reading has less room than a segment. Its sender waits for
+/// more (RFC 9293, 3.8.6.2.1) until its timer makes it send what fits: it waits for the receiver,
+/// not for its own program.
 #[test]
 fn a_window_smaller_than_a_segment_is_the_reader_s() {
     let rtt = ms(20);
@@ -71,9 +75,9 @@ fn a_window_smaller_than_a_segment_is_the_reader_s() {
     });
 }
 
-/// The client's SYN waits for its neighbour's address until that is asked for again, a second later: a thousand of its stamps have
-/// passed by the next packet, and its clock seems to count microseconds. The client pauses for 700 ms; its request is on its way for no
-/// longer than the others.
+/// The client's SYN waits for its neighbour's address until that is queried again, a second later:
+/// a thousand of its stamps have passed by the next packet, and its clock seems to count
+/// microseconds. The client pauses for 700 ms; its request travels no longer than the others.
 #[test]
 fn a_syn_that_waited_a_second_makes_no_request_late() {
     let rtt = ms(4);
@@ -92,8 +96,9 @@ fn a_syn_that_waited_a_second_makes_no_request_late() {
     }
 }
 
-/// One connection carries two kinds of requests. The short ones pause for 30 ms between their two writes, as their quick
-/// acknowledgements show; the long ones do not, and their rest is held for as long as the server holds its acknowledgement.
+/// One connection carries two kinds of requests. The short ones pause for 30 ms between their two
+/// writes, as their quick ACKs show; the long ones do not, and their rest is held for as long as
+/// the server delays its ACK.
 #[test]
 fn a_pause_in_one_kind_of_request_is_none_in_another() {
     let rtt = ms(2);
@@ -107,9 +112,9 @@ fn a_pause_in_one_kind_of_request_is_none_in_another() {
     });
 }
 
-/// In the middle of a path whose acknowledgements stand still for 300 ms: the server's timer runs out and it sends all of the last
-/// flight again, most of which passes the capture behind the acknowledgement of everything. The link works on copies then; the reply
-/// was over.
+/// In the middle of a path whose ACKs are held up for 300 ms: the server's RTO expires and it
+/// retransmits all of the last flight, most of which passes the capture after everything was
+/// acknowledged. The link is then busy with retransmissions; the reply was over.
 #[test]
 fn copies_behind_the_last_acknowledgement_are_no_part_of_the_reply() {
     let singles = each(0..30, |n| {
@@ -123,14 +128,16 @@ fn copies_behind_the_last_acknowledgement_are_no_part_of_the_reply() {
     );
     let path = log(text).rtt(ms(100)).bottleneck(End::Server, 2_000_000);
     let seen = Seen::of(path.capture_at(9), "the middle");
-    // Of the last flight, the capture sees the queue in front of the link as it grows, and what of it is left.
+    // Of the last flight, the capture sees the growing queue before the link, and what is left of
+    // it.
     let (bandwidth, link) = (seen.exchange(1).ns(Cause::Bandwidth, Path), ms(40.0 * 1448.0 * 8.0 / 2e3));
     assert!(bandwidth <= link, "{bandwidth} {link}{seen}");
 }
 
-/// An acknowledgement by itself has the number behind 24 bytes that come 235 ms later, which is less than a round trip (frames 374 to 1979 of a
-/// browser's): they had left by then. No server took that time; a copy of its timer's, which had begun before, or the first one late on its way.
-/// What passes a few ms behind it was overtaken.
+/// A bare ACK has the sequence number after 24 bytes that come 235 ms later, less than a round trip
+/// (frames 374 to 1979 of a browser's capture): they had left by then. The time was not the
+/// server's: they are a retransmission of a timer that had begun before, or the original late on
+/// the path. Data a few ms later was overtaken.
 #[test]
 fn what_an_acknowledgement_has_counted_had_been_answered() {
     for (late, whose) in [(235, Cause::Rto), (177, Cause::Rto), (30, Cause::Queueing)] {
@@ -149,8 +156,10 @@ fn what_an_acknowledgement_has_counted_had_been_answered() {
     }
 }
 
-/// Of a download over a lossy way two segments are lost, and three copies of the first one (frames 54 to 1524 of one that the capture finds under way):
-/// full segments before and behind a silence of 3.9 s with all acknowledged, and five numbers missing in it. The sender's timer ran four times.
+/// In a download over a lossy path two segments are lost, and three retransmissions of the first
+/// (frames 54 to 1524 of one captured from the middle on): full segments before and after a silence
+/// of 3.9 s with all acknowledged, and five numbers missing in it. The sender's timer ran four
+/// times.
 #[test]
 fn full_segments_around_a_silence_with_numbers_missing_are_of_one_message() {
     let flights = "+0 S 1448x2 more\n +0 C ack\n ".repeat(8);
@@ -170,8 +179,9 @@ fn full_segments_around_a_silence_with_numbers_missing_are_of_one_message() {
     }
 }
 
-/// An answer of four segments is lost as a whole, and a probe brings the last one 600 ms later (frames 283 to 522 of a browser's). No two of the server's packets have
-/// followed each other by then; but as many numbers are missing as bytes, and one more.
+/// A reply of four segments is lost as a whole, and a probe brings the last one 600 ms later
+/// (frames 283 to 522 of a browser's capture). No two of the server's packets were consecutive by
+/// then; but as many numbers are missing as bytes account for, and one more.
 #[test]
 fn a_tail_that_comes_first_and_again_had_left_with_its_flight() {
     for flight in [true, false] {

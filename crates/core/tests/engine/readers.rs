@@ -1,5 +1,5 @@
-//! Is it the reader that is slow, or is its buffer too small for the path, or is it neither? Windows and acknowledgements that differ in
-//! one thing.
+//! Is the receiver's program slow, or its buffer too small for the path, or neither? Windows and
+//! ACKs that differ in one thing.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
@@ -9,12 +9,12 @@ use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::packet_log::{CLIENT, End, MSS, each, log, ms, settled};
 
-/// So many full segments, bytes.
+/// This many full segments, in bytes.
 fn segments(n: i64) -> u32 {
     (n * MSS) as u32
 }
 
-/// What was billed to a receiver's side, and in which form.
+/// The time billed to a receiver's side, and the form.
 fn reader(text: &str, window: u32, rtt: Duration, end: End) -> (Duration, Duration, Option<Form>) {
     let seen = log(text).rtt(rtt).window(End::Client, window).seen_at(end);
     let bill = seen.exchange(1);
@@ -23,9 +23,10 @@ fn reader(text: &str, window: u32, rtt: Duration, end: End) -> (Duration, Durati
     (slow, full, form.and_then(|line| line.detail.form))
 }
 
-/// A window is full and stays as large. Acknowledged at once it is a small buffer; all of it at once, long after it arrived, had not been
-/// read. A window that has shrunk to less than half is a reader's, whatever the acknowledgement took; not if it lets as much in with the
-/// next acknowledgement again: a reader that had made that room would have been announced meanwhile.
+/// A window is full and keeps its size. If acknowledged at once, it is a small buffer; if
+/// acknowledged as a whole, long after arrival, the data had not been read. A window that has
+/// shrunk to less than half is the program's fault, whatever the delay of the ACK, unless the next
+/// ACK restores it: room made by reading would have been announced meanwhile.
 #[test]
 fn a_full_window_is_the_reader_s_if_it_shrank_or_was_acknowledged_late() {
     let rtt = ms(20);
@@ -42,7 +43,7 @@ fn a_full_window_is_the_reader_s_if_it_shrank_or_was_acknowledged_late() {
     };
     for end in End::BOTH {
         let cases = [
-            // Read at once, the full buffer would have taken the round trip all the same.
+            // Even if read at once, the full buffer would have taken the round trip.
             (late(80), segments(32), (ms(80), rtt, slow)),
             (late(0), segments(32), (ms(0), rtt, None)),
             (half.to_owned(), segments(32), (ms(0), rtt + ms(40), None)),
@@ -59,7 +60,7 @@ fn a_full_window_is_the_reader_s_if_it_shrank_or_was_acknowledged_late() {
                 "{end:?} {text}\n{seen:?} instead of {expected:?}"
             );
         }
-        // What the kernel takes back of a buffer that is set looks the same.
+        // If the kernel shrinks a buffer that is set, it looks the same.
         let seen = log(shrunk(16, 12)).rtt(rtt).window(End::Client, segments(32)).seen_at(end);
         assert_eq!(seen.exchange(1).of(Cause::ReceiverThink).confidence, Confidence::Likely, "{end:?}");
         let closed =
@@ -67,16 +68,16 @@ fn a_full_window_is_the_reader_s_if_it_shrank_or_was_acknowledged_late() {
         assert_eq!(reader(closed, segments(32), rtt, end), (rtt + ms(100), ms(0), zero), "{end:?}");
         let seen = log(closed).rtt(rtt).window(End::Client, segments(32)).seen_at(end);
         assert_eq!(seen.exchange(1).of(Cause::ReceiverThink).confidence, Confidence::Certain, "{end:?}");
-        // A flight that fills the buffer at once, of a reader that empties it at once.
+        // A flight that fills the buffer at once, with a program that empties it at once.
         let filled =
             "handshake\n +5 C 100\n +0 S 1448x32 more\n +0 C ack win=0 #full\n full+0.1 C ack\n +0 S 1448x8";
         assert_eq!(reader(filled, segments(32), rtt, end), (ms(0), rtt + ms(0.1), None), "{end:?}");
     }
 }
 
-/// One acknowledgement of a whole flight comes late and with a window that is smaller by the flight: it had not been read. With a window
-/// that hardly shrank, or of few segments, or a little late only, its delay is no reader's; beside the receiver nothing but its
-/// application makes 5 ms.
+/// One ACK of a whole flight comes late, with a window that is smaller by the flight: it had not
+/// been read. If the window hardly shrank, or for few segments, or a short delay, it is not the
+/// program's; near the receiver only its application can cause 5 ms.
 #[test]
 fn a_late_acknowledgement_is_the_reader_s_if_its_window_shrank_by_the_flight() {
     let rtt = ms(20);
@@ -104,9 +105,10 @@ fn a_late_acknowledgement_is_the_reader_s_if_its_window_shrank_by_the_flight() {
     }
 }
 
-/// A flight is not acknowledged, and 50 ms later its sender probes with one more segment (RFC 8985, 7), which is acknowledged at once with all
-/// before it. Nothing was lost, and no receiver that has read keeps silent about forty segments; beside the sender their acknowledgement may
-/// have been lost, and those of four hundred were not. Of ten all may have been lost, and 90 ms are no probe's time.
+/// A flight is not acknowledged, and 50 ms later its sender probes with one more segment (RFC 8985,
+/// 7), which is acknowledged at once with all before it. Nothing was lost, and a receiver that has
+/// read does acknowledge forty segments; near the sender their ACK may have been lost, but not
+/// those of four hundred. For ten all may have been lost, and 90 ms are not a probe's time.
 #[test]
 fn a_probe_that_finds_a_whole_flight_unread_waited_for_the_reader() {
     let rtt = ms(20);
@@ -130,8 +132,8 @@ fn a_probe_that_finds_a_whole_flight_unread_waited_for_the_reader() {
     }
 }
 
-/// Within a host segments arrive as they leave: what is not acknowledged 3 ms later was not read, and a sender that goes on with one segment
-/// probes. A millisecond is its own, or its host's.
+/// Within a host segments arrive as they leave: data not acknowledged 3 ms later was not read, and
+/// a sender that continues with one segment probes. A millisecond is its own, or its host's.
 #[test]
 fn within_a_host_a_probe_behind_a_flight_waited_for_the_reader() {
     let ends = [CLIENT, Endpoint { addr: CLIENT.addr, port: 80 }];
@@ -146,9 +148,10 @@ fn within_a_host_a_probe_behind_a_flight_waited_for_the_reader() {
     }
 }
 
-/// Of two flights that fill a window together the reader leaves the second unread for 20 ms: the wait behind it is shorter than a round
-/// trip, and the reader's all the same for as much of the window as was held up, here half of it. Beside the receiver nothing else holds
-/// back what covers all that has arrived.
+/// The receiver's program leaves the second of two flights that together fill a window unread for
+/// 20 ms: the wait after it is shorter than a round trip, but still the program's, for the held-up
+/// part of the window, here half of it. Near the receiver nothing else delays an ACK that covers
+/// all that has arrived.
 #[test]
 fn a_reader_that_holds_up_a_part_of_each_window_took_that_much() {
     let rtt = ms(50);
@@ -165,8 +168,8 @@ fn a_reader_that_holds_up_a_part_of_each_window_took_that_much() {
     }
 }
 
-/// Within a host nothing but the reader holds back the acknowledgement of several segments, whatever the window; of one it may be the
-/// timer, and one that acknowledges a part is no reader's.
+/// Within a host only the receiver's program delays the ACK of several segments, whatever the
+/// window; for one it may be the timer, and an ACK of only a part is not the program's.
 #[test]
 fn within_a_host_a_late_acknowledgement_of_several_segments_is_the_reader_s() {
     let ends = [CLIENT, Endpoint { addr: CLIENT.addr, port: 80 }];
@@ -188,8 +191,8 @@ fn within_a_host_a_late_acknowledgement_of_several_segments_is_the_reader_s() {
     }
 }
 
-/// A window smaller than a segment that was never larger is a small buffer, and a write that does not fill it, or comes sooner than a
-/// timer, is the program's.
+/// A window smaller than a segment that was never larger is a small buffer, and a write that does
+/// not fill it, or comes sooner than a timer, is the program's.
 #[test]
 fn a_write_into_a_small_window_is_forced_only_if_it_fills_it() {
     let rtt = ms(20);
@@ -210,7 +213,8 @@ fn a_write_into_a_small_window_is_forced_only_if_it_fills_it() {
     });
 }
 
-/// Far behind in a slow link, each acknowledgement lets two segments go: none has stayed away, however little room is left.
+/// With much data in a slow link, each ACK releases two segments: none is missing, however little
+/// room is left.
 #[test]
 fn what_an_acknowledgement_lets_go_waited_for_no_reader() {
     let round = |n: i64| format!("+23 S ack ack={} #a\n a+0 C 1448x2 more", 2 * n * MSS);
@@ -220,7 +224,8 @@ fn what_an_acknowledgement_lets_go_waited_for_no_reader() {
     });
 }
 
-/// An acknowledgement that stands while the next byte is missing waits for that byte, not for a reader.
+/// An ACK number that stays while the next byte is missing waits for that byte, not for a reading
+/// program.
 #[test]
 fn a_hole_is_no_slow_reader() {
     let round = "+0 S 1448x2 more\n +0 C ack\n";
@@ -234,9 +239,10 @@ fn a_hole_is_no_slow_reader() {
     assert!(bill.ns(Cause::Rto, Path) >= ms(700), "{seen}");
 }
 
-/// A mail's upload in writes of 8 kB: a window of 500 bytes holds it for 420 ms, then a write comes 1.5 ms after the one before (frames 486 to 500
-/// of a puzzle's mail). Whoever writes by a clock of its own writes as well while a window is shut: the hold had delayed it. A program that
-/// goes on 40 ms later may have done so without it.
+/// A mail upload in writes of 8 kB: a window of 500 bytes holds it for 420 ms, then a write comes
+/// 1.5 ms after the one before (frames 486 to 500 of a puzzle's mail). A program that writes by its
+/// own clock also writes while a window is closed: the hold had delayed it. A program that
+/// continues 40 ms later may have done so anyway.
 #[test]
 fn a_short_pause_behind_a_long_hold_does_not_forgive_it() {
     for (pause, held) in [(0.4, 420.0), (40.0, 0.0)] {
@@ -251,9 +257,10 @@ fn a_short_pause_behind_a_long_hold_does_not_forgive_it() {
     }
 }
 
-/// A reader that is a little behind: six of the 20 segments that its buffer holds are never read when it acknowledges, and it goes on a little
-/// 4 ms later. Each flight fills what is left, and waits for a round trip of 20 ms. A buffer of which all is read would let 20 segments go in
-/// that time: these 14 took 14.4 ms of it for want of buffer, and the reader the rest.
+/// A program that reads a little late: six of the 20 segments that its buffer holds are never read
+/// when it acknowledges, and it continues 4 ms later. Each flight fills the rest, and waits for a
+/// round trip of 20 ms. A buffer that is read at once would allow 20 segments in that time: for
+/// want of buffer these 14 took 14.4 ms of it, and the program caused the rest.
 #[test]
 fn what_a_reader_that_is_a_little_behind_has_not_read_is_missing_from_its_window() {
     let round = |n: i32| {
@@ -274,8 +281,9 @@ fn what_a_reader_that_is_a_little_behind_has_not_read_is_missing_from_its_window
     });
 }
 
-/// 1.5 MB to a reader of 64 KB each 20 ms, 50 ms away, as the hosts' captures had it: acknowledgements that shrink the window by what they
-/// acknowledge are late because nobody reads, and its pace goes on behind them.
+/// 1.5 MB to a program that reads 64 KB every 20 ms, 50 ms away, as captured on the hosts: ACKs
+/// that shrink the window by what they acknowledge are late because nothing is read, and its rhythm
+/// continues after them.
 #[test]
 fn what_shrinks_the_window_late_shows_a_reader_that_pauses() {
     let path = log(include_str!("read_64k_at_a_time.log"))

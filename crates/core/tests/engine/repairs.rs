@@ -1,5 +1,5 @@
-//! Was something sent again, and how long did that take, or did its sender only pause for as long? What the capture does not see it has
-//! to tell from numbers and times.
+//! Was something retransmitted, and how long did that take, or did its sender only pause for as long? What
+//! the capture does not show must be told from numbers and times.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
@@ -11,12 +11,12 @@ use crate::invariants::EVERYTHING;
 use crate::packet_log::{End, MSS, each, log, ms, settled};
 use crate::seen::Seen;
 
-/// Replies before the one that is lost, and the bytes that they had.
+/// Replies before the lost one, and their total bytes.
 const BEFORE: usize = 20;
 
 const SENT: usize = 200 * BEFORE;
 
-/// A reply of 200 bytes that is lost so often, and sent again after so many ms each time.
+/// A reply of 200 bytes that is lost, and retransmitted after these ms.
 fn lost_reply(again_ms: &[u32]) -> String {
     let copy = |(n, at): (usize, &u32)| {
         let lost = if n + 1 < again_ms.len() { "lost" } else { "" };
@@ -26,8 +26,8 @@ fn lost_reply(again_ms: &[u32]) -> String {
     format!("{}+5 C 100\n +0 S 200 lost #reply\n {copies} +0 C ack", settled(BEFORE))
 }
 
-/// Near the client, the server's numbers show that a packet is missing before the reply, and its time that the reply was it: once, or
-/// twice in a row with the second timer twice as long, and a little late.
+/// Near the client, the server's numbers show that a packet is missing before the reply, and the time shows
+/// that it was the reply: once, or twice in a row with the second timer doubled, and a little late.
 #[test]
 fn a_reply_that_nobody_saw_waited_for_its_timers() {
     let rtt = ms(40);
@@ -38,13 +38,14 @@ fn a_reply_that_nobody_saw_waited_for_its_timers() {
         let line = bill.of(Cause::Rto);
         assert_eq!((line.detail.form, line.confidence), (Some(Form::Timeout), Likely), "{seen}");
     }
-    // What is missing before a reply that took so long need not have been one.
+    // The packet missing before a reply that took this long need not have been one.
     let seen = log(lost_reply(&[900])).rtt(rtt).seen_at(End::Client);
     seen.exchange(BEFORE + 1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::ServerThink, Server, ms(900))]);
 }
 
-/// A short conversation has few numbers. Its server has acknowledged the request by itself, and nothing was left to acknowledge when a
-/// packet went missing: that was the reply, possibly. Where it had something to acknowledge, it may have been that.
+/// A short conversation has few numbers. Its server has sent a bare ACK of the request, and nothing was left
+/// to acknowledge when a packet went missing: possibly the reply. If something was left, it may have been an
+/// ACK.
 #[test]
 fn a_reply_that_is_missing_behind_its_acknowledgement_was_lost() {
     let rtt = ms(34);
@@ -63,8 +64,9 @@ fn a_reply_that_is_missing_behind_its_acknowledgement_was_lost() {
     log(unacked).rtt(rtt).seen_at(End::Client).exchange(2).never(Cause::Rto);
 }
 
-/// A shallow queue loses packet after packet: each hole is as long in the sequence space as in its sender's numbers, which are the
-/// connection's own then. The last segment of all is lost too, and leaves nothing but a number that is missing (it passed for a cork).
+/// A shallow queue drops packet after packet: each hole has as many segments as missing numbers, which
+/// therefore count this connection only. The very last segment is lost too, and shows only as a missing
+/// number (it passed for a cork).
 #[test]
 fn numbers_that_every_hole_confirms_show_a_lost_tail() {
     let every_second = "+0 S 1448 more\n +0 S 1448 more lost\n ".repeat(4);
@@ -87,9 +89,8 @@ fn numbers_that_every_hole_confirms_show_a_lost_tail() {
     assert!(bill.ns(Cause::Rto, Path) >= ms(280), "{seen}");
 }
 
-/// A link of 10 Mbit/s whose queue has room for five segments. Each burst of eight that leaves a sender with a pace of its own loses
-/// the last three of them, as the next burst shows: for as long as no acknowledgement came the link had nothing to do, whatever
-/// had been sent.
+/// A link of 10 Mbit/s whose queue has room for five segments. Each burst of eight from a pacing sender loses
+/// its last three, as the next burst shows: while no ACK came, the link was idle, whatever had been sent.
 #[test]
 fn a_link_has_nothing_to_do_while_nothing_is_acknowledged() {
     let each_acked = |first: i64, at: &str| {
@@ -114,8 +115,8 @@ fn a_link_has_nothing_to_do_while_nothing_is_acknowledged() {
     assert!(lost >= ms(24.1) && lost <= ms(24.3), "{lost}{seen}");
 }
 
-/// An acknowledgement behind the lost reply shows the gap: then it is certain that it was lost, with or without numbers; that it was
-/// twice is not.
+/// An ACK after the lost reply shows the gap: then the loss is certain, with or without numbers; that it was
+/// lost twice is not.
 #[test]
 fn a_reply_that_left_a_gap_was_lost_for_certain() {
     let rtt = ms(40);
@@ -139,7 +140,8 @@ fn a_reply_that_left_a_gap_was_lost_for_certain() {
     }
 }
 
-/// A probe may find that nothing was lost: without the options that a D-SACK would be in, it is no more than possible.
+/// A probe may find that nothing was lost: without the options that would contain a D-SACK, it is only
+/// possible.
 #[test]
 fn a_probe_whose_answer_cannot_be_read_is_possible() {
     let probe = settled(BEFORE)
@@ -168,8 +170,8 @@ fn a_probe_whose_answer_cannot_be_read_is_possible() {
     }
 }
 
-/// What comes 90 ms behind those that overtook it, on a path of 40 ms, looks like a copy where neither clock nor numbers tell. No copy was
-/// sent here, and none is certain.
+/// A segment 90 ms after those that overtook it, with an RTT of 40 ms, looks retransmitted if neither clock
+/// nor numbers tell. Nothing was retransmitted here, and none is certain.
 #[test]
 fn what_closes_a_gap_is_no_certain_copy_without_clock_and_numbers() {
     for late in [25, 90] {
@@ -186,7 +188,8 @@ fn what_closes_a_gap_is_no_certain_copy_without_clock_and_numbers() {
     }
 }
 
-/// Of two segments that a third one overtakes, the second left behind the first, and before the third: it was overtaken as well.
+/// Of two segments that a third one overtakes, the second left after the first, and before the third: it was
+/// overtaken as well.
 #[test]
 fn two_that_were_overtaken_are_no_copies() {
     let text = settled(3)
@@ -195,8 +198,8 @@ fn two_that_were_overtaken_are_no_copies() {
     seen.exchange(4).never(Cause::Loss).never(Cause::Rto);
 }
 
-/// The request arrived, and its server takes 245 ms and acknowledges nothing before: no D-SACK and no time stamp says so, as neither does where
-/// the first copy was lost. With time stamps an answer tells which copy it answers.
+/// The request arrived, and its server takes 245 ms without acknowledging before: no D-SACK and no time stamp
+/// shows it, nor if the original was lost. With time stamps a reply shows which transmission it answers.
 #[test]
 fn a_copy_that_nothing_could_refute_is_no_certain_repair() {
     let text = settled(BEFORE)
@@ -211,7 +214,7 @@ fn a_copy_that_nothing_could_refute_is_no_certain_repair() {
     }
 }
 
-/// With one direction only, a gap that is filled says that it was sent again for a signal that nobody saw.
+/// With one direction only, a gap that is filled shows a retransmission for a signal that was not seen.
 #[test]
 fn a_gap_that_is_filled_is_a_fast_repair_whatever_was_signalled() {
     let text = format!(
@@ -224,7 +227,8 @@ fn a_gap_that_is_filled_is_a_fast_repair_whatever_was_signalled() {
     assert_eq!(seen.exchange(1).of(Cause::Loss).detail.form, Some(Form::Fast), "{seen}");
 }
 
-/// The kernel's estimate of the round trip may be below this one's: a copy a little before the timer that is expected is the timer's.
+/// The kernel's RTT estimate may be below this one's: a retransmission a little before the expected timer is
+/// the timer's.
 #[test]
 fn a_timer_that_is_a_little_early_is_one() {
     let rtt = ms(160);
@@ -233,7 +237,8 @@ fn a_timer_that_is_a_little_early_is_one() {
     seen.exchange(BEFORE + 1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::Rto, Path, ms(338))]);
 }
 
-/// An acknowledgement of the server's is lost while it pauses for less than a round trip between two writes: that is no repair's time.
+/// An ACK of the server's is lost while it pauses for less than a round trip between two writes: that is no
+/// repair's time.
 #[test]
 fn a_missing_packet_does_not_make_a_short_pause_a_repair() {
     let text = settled(BEFORE) + "+5 C 100\n +0 S 1448x2 more\n +5 S ack lost\n +27 S 1448x2\n +0 C ack";
@@ -241,7 +246,7 @@ fn a_missing_packet_does_not_make_a_short_pause_a_repair() {
     seen.exchange(BEFORE + 1).never(Cause::Loss).never(Cause::Rto);
 }
 
-/// A tail of three segments is lost and goes out again after a timeout. When all of it has, what comes next is new.
+/// A tail of three segments is lost and retransmitted after a timeout. After all of it, new data follows.
 #[test]
 fn what_follows_the_copies_of_a_tail_is_none() {
     let rtt = ms(40);
@@ -272,8 +277,8 @@ fn what_follows_the_copies_of_a_tail_is_none() {
     });
 }
 
-/// Two round trips behind a segment whose acknowledgement is late, a program writes: more than a segment, or to a sender without Nagle.
-/// Neither is a probe; nor is what comes sooner than the probe of a lone segment.
+/// Two round trips after a segment whose ACK is late, a program writes: more than a segment, or on a sender
+/// without Nagle. Neither is a probe; nor is data sooner than the probe of a single segment.
 #[test]
 fn a_write_two_round_trips_behind_the_last_is_no_probe() {
     let rtt = ms(40);
@@ -289,8 +294,8 @@ fn a_write_two_round_trips_behind_the_last_is_no_probe() {
     seen.exchange(BEFORE + 1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Client, ms(180))]);
 }
 
-/// A flight whose acknowledgement is lost is probed with new data two round trips later, a little more than that as seen from afar. Near
-/// the sender it may have left as one super-segment: it is no lone packet.
+/// A flight whose ACK is lost is probed with new data two round trips later, a little more as seen from afar.
+/// Near the sender it may have left as one super-segment: it does not count as a single packet.
 #[test]
 fn a_flight_is_probed_after_two_round_trips_however_it_left() {
     for (rtt, probe) in [(20, 51), (40, 82)] {
@@ -315,8 +320,8 @@ fn a_flight_is_probed_after_two_round_trips_however_it_left() {
     }
 }
 
-/// A server thinks for 100 ms, its reply is lost, and an acknowledgement right behind it shows the gap: its timer is the repair's, what it
-/// thought before that is not.
+/// A server thinks for 100 ms, its reply is lost, and an ACK right after it shows the gap: its timer is the
+/// repair's, but its thinking before is not.
 #[test]
 fn a_server_s_time_before_a_reply_that_was_lost_is_its_own() {
     let rtt = ms(40);
@@ -338,9 +343,9 @@ fn a_server_s_time_before_a_reply_that_was_lost_is_its_own() {
     seen.exchange(BEFORE + 1).is_within(ms(6), &bill);
 }
 
-/// Near the client, the rest of a reply comes so many ms behind its beginning, and one or two of the server's packets before it are
-/// missing: copies of it, if that is how long a probe, a timer or two of them take. Otherwise the program paused, and what is missing
-/// were acknowledgements.
+/// Near the client, the rest of a reply comes this many ms after its beginning, with one or two of the
+/// server's packets before it missing: its earlier transmissions, if that is the time of a probe, a timer or
+/// two timers. Otherwise the program paused, and the missing packets were ACKs.
 #[test]
 fn a_rest_behind_missing_packets_was_sent_again_if_it_took_as_long_as_that_does() {
     let rtt = ms(40);
@@ -367,8 +372,9 @@ fn a_rest_behind_missing_packets_was_sent_again_if_it_took_as_long_as_that_does(
     }
 }
 
-/// On a path of 2 ms one packet takes 4 ms longer than those behind it. The signal for a repair could have been there and back, but by
-/// its number it had left before them: it was overtaken, and costs from the one that overtook it to itself.
+/// With an RTT of 2 ms one packet takes 4 ms longer than the later ones. The signal for a repair could have
+/// been there and back, but by its number it had left before them: it was overtaken, and costs the time from
+/// the overtaking packet to itself.
 #[test]
 fn a_packet_that_was_overtaken_is_no_copy_however_late_it_comes() {
     let text = settled(6)
@@ -384,7 +390,7 @@ fn a_packet_that_was_overtaken_is_no_copy_however_late_it_comes() {
     assert!(late >= ms(3.5) && late <= ms(4.5), "{seen}");
 }
 
-/// The same hole, filled by what left behind the others.
+/// The same hole, filled by a packet that left after the others.
 #[test]
 fn a_copy_that_fills_a_hole_is_a_repair() {
     let text = settled(6)
@@ -402,8 +408,8 @@ fn a_copy_that_fills_a_hole_is_a_repair() {
     }
 }
 
-/// A balancer answers a copy of the SYN as well, with a sequence number of its own: that is no server's of this connection (RFC 9293,
-/// 3.10.7.4).
+/// A load balancer answers a retransmitted SYN too, with another sequence number: that is not this
+/// connection's server (RFC 9293, 3.10.7.4).
 #[test]
 fn a_second_syn_ack_of_somebody_else_changes_nothing() {
     let log =
@@ -430,8 +436,8 @@ fn a_second_syn_ack_of_somebody_else_changes_nothing() {
     assert_eq!(bills(&read(true)), bills(&read(false)));
 }
 
-/// A tail of twelve segments is lost with the probe behind it. After the timeout all of it goes out again in slow start:
-/// near the receiver, who never saw it, that is a repair as well.
+/// A tail of twelve segments is lost with the probe after it. After the timeout all of it is retransmitted in
+/// slow start: near the receiver, which never saw it, that is a repair as well.
 #[test]
 fn copies_of_a_lost_tail_are_repairs_at_either_end() {
     let rtt = ms(40);
@@ -463,8 +469,8 @@ fn copies_of_a_lost_tail_are_repairs_at_either_end() {
     });
 }
 
-/// A download's last segments come in another order, the pushed one before one that is not (frames 848 to 850), and 4.7 seconds later the
-/// server takes its leave: nothing was queued in between.
+/// A download's last segments come in another order, the pushed one before one that is not (frames 848 to
+/// 850), and 4.7 seconds later the server closes: nothing was queued in between.
 #[test]
 fn an_overtaken_segment_does_not_say_that_more_is_queued() {
     let text = "handshake\n +1 C 300\n +20 S 1448x3 more\n +0 C ack\n +0 S 1448 late=0.3 more\n +0.05 S 60\n +1 C ack\n +4724 S 63\n +0 S fin\n +1 C fin";
@@ -472,8 +478,9 @@ fn an_overtaken_segment_does_not_say_that_more_is_queued() {
     assert!(seen.longer(Cause::Unexplained, ms(100)).is_empty(), "{seen}");
 }
 
-/// An answer stops for 1.6 s with all of it acknowledged, and its sender's numbers show that packets were sent meanwhile and lost (frames 3040 to 3300 of a
-/// lossy download): whether a timer or a pause, it goes on. Where no number is missing what comes is a message of its own.
+/// A reply stops for 1.6 s with all of it acknowledged, and its sender's numbers show that packets were sent
+/// meanwhile and lost (frames 3040 to 3300 of a lossy download): whether a timer or a pause, it continues. If
+/// no number is missing, the next data is a separate message.
 #[test]
 fn an_answer_whose_next_packets_were_lost_goes_on() {
     let copies = "b+221 S 14896..16344 more lost\n b+662 S 14896..16344 more lost\n b+1545 S 14896..16344 more\n +0 C ack\n +0.1 S 16344..19240";

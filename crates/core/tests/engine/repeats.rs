@@ -1,4 +1,4 @@
-//! The same packet again: copies that were lost in a row, and copies that arrived.
+//! The same packet again: retransmissions that were lost in a row, and some that arrived.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
@@ -10,8 +10,9 @@ use crate::packet_log;
 use crate::packet_log::{End, log, ms, settled};
 use crate::seen::Seen;
 
-/// The probe that takes the place of the first timer is lost as well: two timers of 240 ms at a round trip of 40 ms
-/// (tcp_schedule_loss_probe, net/ipv4/tcp_output.c), of which the client sees the answer that the third copy is.
+/// The probe that replaces the first timer is lost as well: two timers of 240 ms with an RTT of 40
+/// ms (tcp_schedule_loss_probe, net/ipv4/tcp_output.c); the client sees the third transmission of
+/// the reply.
 #[test]
 fn a_reply_that_is_lost_twice_waits_for_both_timers() {
     let rtt = ms(40);
@@ -36,7 +37,8 @@ fn a_reply_that_is_lost_twice_waits_for_both_timers() {
     }
 }
 
-/// The same of a request, near the server: only the gap in the client's numbers and the silence show it.
+/// The same for a request, near the server: only the gap in the client's numbers and the silence
+/// show it.
 #[test]
 fn a_request_that_is_lost_twice_early_began_two_timers_earlier() {
     let rtt = ms(40);
@@ -52,8 +54,8 @@ fn a_request_that_is_lost_twice_early_began_two_timers_earlier() {
     assert!(rto >= ms(456) && rto <= ms(504), "{seen}");
 }
 
-/// A SYN that the path doubles comes again behind the SYN-ACK. What it echoes is 0, which looks later than half of all
-/// time stamps.
+/// A SYN duplicated by the path comes again after the SYN-ACK. Its TSecr is 0, which looks later
+/// than half of all time stamps.
 #[test]
 fn a_syn_behind_its_answer_echoes_nothing() {
     let rtt = ms(20);
@@ -78,8 +80,9 @@ fn a_syn_behind_its_answer_echoes_nothing() {
     }
 }
 
-/// The client's own timer runs out beside the server's, and the acknowledgement of that copy shows that the reply had been
-/// sent: what comes a timer later and more is the third copy, whatever the server's timer was reset by in between.
+/// The client's own timer expires along with the server's, and the ACK of its retransmission shows
+/// that the reply had been sent: a packet more than a timer later is the third transmission,
+/// whatever reset the server's timer in between.
 #[test]
 fn a_reply_that_is_missing_for_longer_than_a_timer_was_lost_twice() {
     let text = settled(1)
@@ -96,8 +99,9 @@ fn a_reply_that_is_missing_for_longer_than_a_timer_was_lost_twice() {
     assert!(bill.ns(Cause::ServerThink, Server) <= ms(30), "{seen}");
 }
 
-/// Two segments at the end of a reply are lost. The probe goes out 2 * SRTT + 2 ms behind them and arrives, which begins the
-/// timer anew (tcp_send_loss_probe, net/ipv4/tcp_output.c): the timer takes what is left, at either end.
+/// Two segments at the end of a reply are lost. The probe leaves 2 * SRTT + 2 ms after them and
+/// arrives, which restarts the timer (tcp_send_loss_probe, net/ipv4/tcp_output.c): the timer takes
+/// what is left, at either end.
 #[test]
 fn a_timer_behind_a_probe_that_arrived_began_with_it() {
     let rtt = ms(40);
@@ -125,9 +129,10 @@ fn a_timer_behind_a_probe_that_arrived_began_with_it() {
     });
 }
 
-/// Of two small writes the first is lost, and Nagle holds the second. Nothing comes back, and the tail loss probe takes the new
-/// data: two round trips and 200 ms behind the one packet in flight, or when its timer runs out if that is sooner
-/// (tcp_schedule_loss_probe and tcp_send_loss_probe, net/ipv4/tcp_output.c).
+/// Of two small writes the first is lost, and Nagle holds the second. Nothing comes back, and the
+/// tail loss probe takes the new data: two round trips and 200 ms after the only packet in flight,
+/// or at the RTO if that is sooner (tcp_schedule_loss_probe and tcp_send_loss_probe,
+/// net/ipv4/tcp_output.c).
 #[test]
 fn a_probe_takes_what_nagle_held() {
     let rtt = ms(40);
@@ -145,8 +150,8 @@ fn a_probe_takes_what_nagle_held() {
     bill.never(Cause::SenderThink).never(Cause::Unexplained);
 }
 
-/// A greeting is lost, and Nagle holds what its server says next until the probe's timer of 579 ms, which the kernel's wheel rounds up to 640
-/// (kernel/time/timer.c): the server has thought about nothing.
+/// A greeting is lost, and Nagle holds the server's next message until the probe's timer of 579 ms,
+/// which the kernel's wheel rounds up to 640 (kernel/time/timer.c): the server was not thinking.
 #[test]
 fn a_probe_s_timer_is_rounded_up() {
     let rtt = ms(193);
@@ -165,7 +170,8 @@ fn a_probe_s_timer_is_rounded_up() {
     bill.never(Cause::SenderThink).never(Cause::Unexplained);
 }
 
-/// A segment that is not full was held back until the rest of its bytes (MSG_MORE), and what is in flight is lost: the probe takes it.
+/// A partial segment was held back until the rest of its bytes (MSG_MORE), and the data in flight
+/// is lost: the probe takes it.
 #[test]
 fn a_probe_takes_what_a_cork_held() {
     let rtt = ms(40);
@@ -183,8 +189,9 @@ fn a_probe_takes_what_a_cork_held() {
     bill.never(Cause::SenderThink).never(Cause::Unexplained);
 }
 
-/// The acknowledgement of a whole flight is lost on its way back. The sender has more to send and probes with one new segment two
-/// round trips later, whose acknowledgement waits for the timer: neither its program nor its window took that time.
+/// The ACK of a whole flight is lost on its way back. The sender has more to send and probes with
+/// one new segment two round trips later, whose ACK is delayed by the timer: neither its program
+/// nor its window took that time.
 #[test]
 fn a_lost_acknowledgement_of_a_flight_is_probed_with_new_data() {
     let rtt = ms(20);
@@ -206,7 +213,8 @@ fn a_lost_acknowledgement_of_a_flight_is_probed_with_new_data() {
     });
 }
 
-/// A window of 128 bytes opens again, and its sender's host takes 6 ms to go on, two round trips behind the flight: that is no probe.
+/// A window of 128 bytes opens again, and its sender's host takes 6 ms to continue, two round trips
+/// after the flight: that is no probe.
 #[test]
 fn a_segment_that_a_window_let_go_is_no_probe() {
     let text = "handshake
@@ -223,8 +231,9 @@ fn a_segment_that_a_window_let_go_is_no_probe() {
     });
 }
 
-/// Two segments are lost, and go out again when the timer has run out, the second one 7 ms behind the first. What acknowledges the first
-/// copy comes a round trip of 40 ms behind that, and 33 ms behind the second one, which it says nothing about.
+/// Two segments are lost, and retransmitted when the timer has expired, the second 7 ms after the
+/// first. The ACK of the first retransmission comes a round trip of 40 ms after it, and 33 ms after
+/// the second, about which it says nothing.
 #[test]
 fn an_acknowledgement_is_held_against_the_copy_that_it_is_for() {
     let text = settled(6)
@@ -234,7 +243,7 @@ fn an_acknowledgement_is_held_against_the_copy_that_it_is_for() {
     assert_eq!(seen.spent(Cause::Queueing, Path), ms(0), "{seen}");
 }
 
-/// A path that is dead for nine seconds: six copies, not one.
+/// A path that is dead for nine seconds: six retransmissions, not one.
 #[test]
 fn every_copy_is_counted() {
     let dead = log(settled(8)
@@ -250,12 +259,13 @@ fn every_copy_is_counted() {
     let bill = seen.exchange(9);
     let line = bill.of(Cause::Rto);
     assert_eq!(line.detail.retransmits, Some(4), "{seen}");
-    // The two longest waits, the longest first: between the third, fourth and fifth copy.
+    // The two longest waits, the longest first: between the third, fourth and fifth transmission.
     let [first, second, third] = line.evidence[..] else { panic!("{seen}") };
     assert!(third < first && first < second, "{seen}");
 }
 
-/// The last words of an idle connection were lost and came 40 s later, with the FIN. The reply before had been whole for a minute.
+/// The last message of an idle connection was lost and came 40 s later, with the FIN. The reply
+/// before had been complete for a minute.
 #[test]
 fn last_words_that_were_lost_are_nobodys_wait() {
     let text = settled(4)
@@ -267,7 +277,8 @@ fn last_words_that_were_lost_are_nobodys_wait() {
     seen.exchange(5).elapsed(ms(208), ms(1));
 }
 
-/// A tail loss probe takes new data where there is some (tcp_send_loss_probe, net/ipv4/tcp_output.c): nothing was sent twice.
+/// A tail loss probe takes new data if there is any (tcp_send_loss_probe, net/ipv4/tcp_output.c):
+/// nothing was sent twice.
 #[test]
 fn a_probe_with_new_data_is_no_retransmission() {
     let text = settled(6)
@@ -277,7 +288,8 @@ fn a_probe_with_new_data_is_no_retransmission() {
     assert_eq!((probe.form, probe.retransmits), (Some(Form::NewDataProbe), None), "{seen}");
 }
 
-/// Two small segments are sent again as one, of which the capture has seen the first alone (a queueing discipline drops before it).
+/// Two small segments are retransmitted as one; the capture has seen only the first of them (a
+/// queueing discipline drops before it).
 #[test]
 fn what_begins_with_bytes_sent_before_is_sent_again() {
     let text = "handshake\n +5 C 100\n +0 S 10\n +0 C ack\n +5 C 500 lost #first\n first+0.1 C 8 lost unseen\n \
@@ -289,7 +301,8 @@ fn what_begins_with_bytes_sent_before_is_sent_again() {
     assert!(line.ns >= ms(4599), "{seen}");
 }
 
-/// An acknowledgement is lost, and the next one answers a copy, three seconds later: what Nagle holds meanwhile waits for the timer.
+/// An ACK is lost, and the next one answers a retransmission three seconds later: what Nagle holds
+/// meanwhile waits for the timer.
 #[test]
 fn a_hold_that_a_copy_ends_was_the_timer_s() {
     let text = "handshake\n +5 C 100\n +0 S 10\n +0 C ack\n +5 C 500 #held\n +0 S ack lost\n held+3160 C 100..600\n +0 S ack #again\n \
@@ -301,8 +314,10 @@ fn a_hold_that_a_copy_ends_was_the_timer_s() {
     assert!(!bill.exchange.bill.iter().any(|line| line.cause == Cause::Nagle && line.ns > ms(1)), "{seen}");
 }
 
-/// An answer's four packets pass in another order, at one instant, the first of them last (frames 50 to 59 of a shop's page), or a part of a round trip
-/// later: the number that was missing when the answer began comes with it, and the server had taken its time. One that comes as a copy had been lost before.
+/// The four packets of a reply pass in another order, at one instant, the first of them last
+/// (frames 50 to 59 of a shop's page), or a part of a round trip later: the number missing when the
+/// reply began comes with it, and the server had taken its time. If it comes as a retransmission,
+/// it had been lost before.
 #[test]
 fn a_first_packet_that_comes_last_at_the_same_instant_was_not_lost() {
     for behind in [0, 30] {
@@ -324,8 +339,9 @@ fn a_first_packet_that_comes_last_at_the_same_instant_was_not_lost() {
     }
 }
 
-/// What others overtook bears their stamp, of a clock that counts milliseconds, and comes 163 ms later (frames 73 to 81 of a voice message's): it left
-/// with them, and was held. A copy that a signal calls for has a later one.
+/// An overtaken packet has the same time stamp as those that overtook it, by a millisecond clock,
+/// and comes 163 ms later (frames 73 to 81 of a voice message): it left with them, and was delayed.
+/// A retransmission triggered by a signal has a later one.
 #[test]
 fn what_has_the_stamp_of_its_overtaker_was_late_and_not_lost() {
     for lost in [false, true] {
@@ -343,9 +359,11 @@ fn what_has_the_stamp_of_its_overtaker_was_late_and_not_lost() {
     }
 }
 
-/// The answer and all that acknowledges its question are lost, which goes out three times more, until the server is heard behind the answer that has not
-/// come, 0.6 s before its copy (frames 1603 to 1608 of a telephone's): all but the path's way was loss. A server that acknowledges at once, and takes 1.2 s
-/// before it sends the answer that is lost, has taken these.
+/// The reply and all ACKs of its request are lost; the request is retransmitted three times, until
+/// a packet with a number after the missing reply arrives from the server, 0.6 s before the reply's
+/// retransmission (frames 1603 to 1608 of a phone's capture): all but the path's RTT was loss. A
+/// server that acknowledges at once, and takes 1.2 s before it sends the reply that is lost, has
+/// taken that time.
 #[test]
 fn who_is_heard_from_behind_an_unseen_answer_had_answered() {
     let lost = "+5 C 158 #q\n q+20 S 120 lost\n q+307 C 400..558 lost\n q+612 C 400..558 lost\n q+1222 C 400..558 #last

@@ -1,4 +1,4 @@
-//! Who asks, who answers, and who waits? In each log the programs' own times say so.
+//! Which end asks, which answers, and which waits? In each log the programs' own times tell.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
@@ -12,12 +12,13 @@ use crate::seen::Seen;
 
 const RTT: i32 = 20;
 
-/// What was billed to one cause over the whole capture.
+/// The time billed to one cause over the whole capture.
 fn billed(seen: &Seen, cause: Cause) -> Duration {
     seen.report.bill.iter().filter(|line| line.cause == cause).map(|line| line.ns).sum()
 }
 
-/// A client signs on with 100 bytes, and the server asks at times of its own; each question is answered after 3 ms.
+/// A client signs on with 100 bytes, and the server asks at its own times; each request is answered after 3
+/// ms.
 #[test]
 fn a_server_that_asks_is_answered_by_the_client() {
     let pauses = [1_700, 2_900, 300, 5_200, 600];
@@ -31,15 +32,16 @@ fn a_server_that_asks_is_answered_by_the_client() {
             assert!(bill.of(Cause::ServerThink).confidence <= Likely, "{seen}");
         }
         assert_eq!(seen.count(Kind::Exchange), 6, "{seen}");
-        // Of what nobody waited for nothing is billed.
+        // Nothing is billed if nobody waited.
         assert!(billed(seen, Cause::ServerThink) <= ms(3 * 5 + 1), "{seen}");
         let servers = Servers::One(SERVER);
         assert!(seen.report.findings.iter().all(|finding| finding.servers == servers), "{seen}");
     });
 }
 
-/// The server goes on 300 ms behind its answer, and the client reacts to that: no packet tells whether what it says then is an
-/// answer, and the server asks again when it likes, or a question that the server takes its time for.
+/// The server continues 300 ms after its reply, and the client reacts to that: no packet shows whether its
+/// reaction is a reply, with the server asking again at its own time, or a request that takes the server
+/// long.
 #[test]
 fn a_server_that_went_on_behind_a_silence_may_be_asking() {
     let turns =
@@ -55,8 +57,8 @@ fn a_server_that_went_on_behind_a_silence_may_be_asking() {
     });
 }
 
-/// Heart-beats of the server's by the second, each answered at once: the first answer may be a question, and none is the
-/// server's time for certain.
+/// The server's heartbeats, one a second, each answered at once: the first answer may be a request, and none
+/// is certainly the server's time.
 #[test]
 fn a_heart_beat_that_is_answered_is_nobodys_wait() {
     let text = settled(1) + &each(0..8, |_| "+980 S 9\n +0.1 C 9".to_owned());
@@ -65,8 +67,8 @@ fn a_heart_beat_that_is_answered_is_nobodys_wait() {
     });
 }
 
-/// A client in a closed loop asks again at once, and its server takes two seconds each time: that is what a user feels, whether the
-/// server has greeted before or not.
+/// A client in a closed loop asks again at once, and its server takes two seconds each time: a user waits
+/// that long, whether or not the server has greeted before.
 #[test]
 fn a_slow_server_behind_a_closed_loop_stays_slow() {
     for greeting in ["", "+1 S 11\n"] {
@@ -85,8 +87,8 @@ fn a_slow_server_behind_a_closed_loop_stays_slow() {
     }
 }
 
-/// The server pauses in the middle of its reply, and the client's next question comes at once: it is as long as the one before, or
-/// about so, and no answer.
+/// The server pauses in the middle of its reply, and the client's next request comes at once: it has about
+/// the length of the one before, and is no answer.
 #[test]
 fn a_question_right_behind_a_slow_reply_is_no_answer() {
     for len in [150, 170] {
@@ -99,7 +101,7 @@ fn a_question_right_behind_a_slow_reply_is_no_answer() {
     }
 }
 
-/// A notice makes the client ask: the server's answer comes as soon as answers do.
+/// A notice makes the client ask: the server's reply comes as soon as others do.
 #[test]
 fn a_question_that_a_notice_causes_is_a_question() {
     let text = settled(1) + &each(0..3, |_| "+1500 S 30\n +2 C 300\n +15 S 900\n +0 C ack".to_owned());
@@ -120,7 +122,7 @@ fn a_late_first_word_is_not_surely_a_wait() {
     });
 }
 
-/// Heart-beats of the client's every 700 ms, and news now and then: neither answers the other.
+/// The client's heartbeats every 700 ms, and news now and then: neither answers the other.
 #[test]
 fn a_heart_beat_is_not_answered_by_what_comes_by_chance() {
     let beats = each(0..12, |n| format!("@{} C 8 #b{n}\n b{n}+0 S ack", 1_000 + 700 * n));
@@ -132,8 +134,8 @@ fn a_heart_beat_is_not_answered_by_what_comes_by_chance() {
     });
 }
 
-/// The first try is lost on the server's program, and the client asks again after its own time-out: the answer answers the second
-/// try.
+/// The first attempt is lost in the server's program, and the client asks again after its own timeout: the
+/// reply answers the second attempt.
 #[test]
 fn a_second_try_is_a_message_of_its_own() {
     for timeout in [300, 800, 2_500] {
@@ -146,7 +148,7 @@ fn a_second_try_is_a_message_of_its_own() {
     }
 }
 
-/// An upload in equal parts behind a head of another length is one request.
+/// An upload in equal parts after a head of another length is one request.
 #[test]
 fn a_request_in_equal_parts_stays_one() {
     let parts = each(0..5, |n| format!("head+{} C 500 #p{n}\n p{n}+0 S ack", 250 * (n + 1)));
@@ -161,7 +163,8 @@ fn a_request_in_equal_parts_stays_one() {
     });
 }
 
-/// Long poll: news after 4.3 s, or nothing within 10 s, and the client asks again at once with as many bytes.
+/// Long polling: news after 4.3 s, or nothing within 10 s, and the client asks again at once with as many
+/// bytes.
 #[test]
 fn a_question_that_is_answered_when_there_is_news_is_a_subscription() {
     let waits = [10_001, 4_300, 10_002, 7_100, 1_200];
@@ -179,7 +182,7 @@ fn a_question_that_is_answered_when_there_is_news_is_a_subscription() {
     });
 }
 
-/// Nobody waits for an answer for eleven minutes, or it is not known.
+/// It is unknown whether anybody waits for a reply for eleven minutes.
 #[test]
 fn a_very_long_wait_is_no_more_than_possibly_a_servers() {
     let text = settled(2) + "+5 C 40 #subscribe\n subscribe+40 S ack\n subscribe+694000 S 300\n +0 C ack";
@@ -189,7 +192,7 @@ fn a_very_long_wait_is_no_more_than_possibly_a_servers() {
     });
 }
 
-/// A timer's pushes behind an answer, twice a second: the answer ends before them, as soon as they show.
+/// A timer's pushes after a reply, twice a second: the reply ends before them, as soon as they show.
 #[test]
 fn equal_pushes_at_equal_distances_are_a_stream() {
     let pushes = each(0..30, |_| "+500 S 64 #push\n push+0 C ack".to_owned()).replace("+500 S", "+480 S");
@@ -200,7 +203,8 @@ fn equal_pushes_at_equal_distances_are_a_stream() {
     });
 }
 
-/// A server that sends each reply in eight equal parts: what one reply showed counts for that one, and both are waited for to the end.
+/// A server that sends each reply in eight equal parts: the pattern of one reply counts for that one only,
+/// and both are waited for to the end.
 #[test]
 fn equal_parts_of_short_replies_are_no_stream() {
     let part = "\n +0 C ack #read\n read+300 S 700";
@@ -210,8 +214,8 @@ fn equal_parts_of_short_replies_are_no_stream() {
     });
 }
 
-/// An idle connection is ended by the server, which says so (TLS: close_notify of 24 bytes) behind a message of the client's that
-/// needs no answer.
+/// The server ends an idle connection, and says so (TLS: close_notify of 24 bytes), after a message of the
+/// client's that needs no reply.
 #[test]
 fn last_words_answer_nothing() {
     let idle = settled(5) + "+100 C 40 #thanks\n thanks+40 S ack\n thanks+4000 S 24 fin\n +0 C ack";
@@ -219,7 +223,7 @@ fn last_words_answer_nothing() {
         assert_eq!((seen.count(Kind::Exchange), seen.count(Kind::OneWay)), (5, 2), "{seen}");
         assert!(billed(seen, Cause::ServerThink) < ms(1), "{seen}");
     });
-    // One that ends each connection with its answer (HTTP/1.0), or is as slow before.
+    // One that ends each connection with its reply (HTTP/1.0), or was as slow before.
     let slow = "handshake\n+0 C 100 #ask\n ask+40 S ack\n ask+4000 S 40 fin\n +0 C ack";
     log(slow).rtt(ms(RTT)).both_ends(|seen| {
         seen.exchange(1).is(&[(Cause::RoundTrip, Path, ms(RTT)), (Cause::ServerThink, Server, ms(4_000))]);
@@ -230,7 +234,7 @@ fn last_words_answer_nothing() {
     });
 }
 
-/// The client closes after 1.5 s without an answer, and resets the connection when that comes.
+/// The client closes after 1.5 s without a reply, and resets the connection when that comes.
 #[test]
 fn an_answer_for_a_client_that_has_closed_is_nobodys_wait() {
     let text = "handshake\n+0 C 100 #ask\n ask+40 S ack\n ask+1500 C fin\n ask+2500 S 300\n +0 C rst";
@@ -245,8 +249,8 @@ fn an_answer_for_a_client_that_has_closed_is_nobodys_wait() {
     });
 }
 
-/// The client's second piece was held until 40 ms later, and the reply to the first comes sooner than that can have reached the
-/// server: it had not waited.
+/// The client's second piece was held until 40 ms later, and the reply comes too soon after it for that to
+/// have reached the server: it had not waited.
 #[test]
 fn a_reply_that_comes_too_soon_did_not_wait() {
     let text = settled(3) + "+5 C 40 #head\n head+40 S ack\n +0 C 60\n head+45 S 200\n +0 C ack";
@@ -254,7 +258,8 @@ fn a_reply_that_comes_too_soon_did_not_wait() {
     seen.exchange(4).is(&[(Cause::RoundTrip, Path, ms(RTT)), (Cause::ServerThink, Server, ms(45))]);
 }
 
-/// Without the handshake it is told by other connections, by registered ports, and only then by the lower one who the server is.
+/// Without the handshake, other connections show which end is the server, then registered ports, and only
+/// then the lower one.
 #[test]
 fn the_server_is_who_accepts_or_has_a_services_port() {
     let turn = |report: &Report| -> Vec<Endpoint> { report.connections.iter().map(|c| c.server).collect() };
@@ -265,7 +270,7 @@ fn the_server_is_who_accepts_or_has_a_services_port() {
     // gRPC's port is above that of its client.
     let segments = midway([40_000, 50_051]).capture(End::Client)[4..].to_vec();
     assert_eq!(turn(&Seen::of(segments, "the client").report)[0].port, 50_051);
-    // So is one that another connection of the same two hosts goes to.
+    // So is a port that another connection of the same two hosts uses.
     let mut segments = midway([39_000, 55_555]).capture(End::Client);
     let later = midway([41_000, 55_555]).capture(End::Client);
     let last = segments.last().map(|segment| segment.at);
@@ -296,7 +301,7 @@ fn a_keep_alive_is_no_message_even_where_it_comes_first() {
     }
 }
 
-/// EtherNet/IP is registered above the ports that old hosts begin with.
+/// EtherNet/IP's port is registered above the ports that old hosts begin with.
 #[test]
 fn a_registered_port_is_the_server_s_wherever_it_lies() {
     let turns = "@0 C 293\n +4 S 210\n +0 C ack\n +150 C 293\n +4 S 210\n +0 C ack\n";
@@ -307,7 +312,8 @@ fn a_registered_port_is_the_server_s_wherever_it_lies() {
     }
 }
 
-/// Two ports that nobody registers, without a handshake: a heart-beat that is answered at once is asked by who is heard first.
+/// Two unregistered ports, without a handshake: the first end heard asks a heartbeat that is answered at
+/// once.
 #[test]
 fn who_is_heard_first_asks_where_ports_say_nothing() {
     let [low, high] = [55_659, 65_480].map(|port| Endpoint { port, ..CLIENT });
@@ -321,8 +327,9 @@ fn who_is_heard_first_asks_where_ports_say_nothing() {
     }
 }
 
-/// A wrong password is answered after 2.7 seconds, and the client closes, then the server (frames 106 to 111 of FTP): who had asked closed because of
-/// that answer, and waited for it. A server that closes first has given up.
+/// A wrong password is answered after 2.7 seconds, and the client closes, then the server (frames 106 to 111
+/// of FTP): the client closed because of that reply, and had waited for it. A server that closes first has
+/// given up.
 #[test]
 fn who_closes_behind_an_answer_had_waited_for_it() {
     for (closing, waited) in [("+0.2 C fin\n +0.4 S fin", true), ("+0 S fin\n +0 C ack", false)] {
@@ -334,8 +341,9 @@ fn who_closes_behind_an_answer_had_waited_for_it() {
     }
 }
 
-/// A program that was called home gives orders to the one that called (frames 20 to 286 of a shell that serves whoever it connects to): it begins
-/// with itself, 180 kB, and each of its orders is answered 50 ms later, to a millisecond; the next one comes when a person has typed it.
+/// A reverse shell gives orders to the program that connected (frames 20 to 286 of one): it begins by sending
+/// itself, 180 kB, and each of its orders is answered 50 ms later, to a millisecond; the next one comes when
+/// a person has typed it.
 #[test]
 fn who_begins_and_is_answered_after_one_time_is_the_one_that_asks() {
     let reactions = [50.6, 51.2, 50.6, 50.3, 50.6, 51.3, 49.9, 51.0, 50.3, 50.6];
@@ -354,7 +362,7 @@ fn who_begins_and_is_answered_after_one_time_is_the_one_that_asks() {
         assert_eq!((last.initiator, last.request_bytes), (Server, 128), "{seen}");
         let answered = last.bill.iter().find(|line| line.cause == Cause::ServerThink).expect("an answer");
         assert!((answered.ns - ms(50)).as_nanos().abs() < 1_000_000 && answered.side == Client, "{seen}");
-        // Until then it is a guess, but for what had come before it.
+        // Until then it is a guess, except for what had come before it.
         let billed = seen.lines(Cause::ServerThink, Server);
         let sure = billed.iter().filter(|line| line.confidence > Possible && line.ns >= ms(250));
         assert_eq!(sure.count(), 0, "{seen}");
@@ -362,8 +370,8 @@ fn who_begins_and_is_answered_after_one_time_is_the_one_that_asks() {
     });
 }
 
-/// A client that asks again 50 ms behind each answer, of a server that has greeted it with a word and takes its time: that is what its user feels.
-/// Where the server's times differ tenfold and more, it may be the one that asks.
+/// A client that asks again 50 ms after each reply, with a server that has greeted it and takes its time: its
+/// user waits that long. If the server's times differ tenfold and more, it may be the one that asks.
 #[test]
 fn a_client_that_pauses_for_one_time_still_asks() {
     for (waits, sure) in [
@@ -381,7 +389,8 @@ fn a_client_that_pauses_for_one_time_still_asks() {
     }
 }
 
-/// SSH's client says its version at once, and waits 400 ms for its server's (frames 37 to 39). Behind a server that had been first it waits for nothing.
+/// An SSH client sends its version at once, and waits 400 ms for its server's (frames 37 to 39). If the
+/// server's came first, it waits for nothing.
 #[test]
 fn a_client_that_greets_waits_for_its_server_s_greeting() {
     let rest = "+0.1 S 680\n +0.1 C 1200\n +5 C 48 asks\n +30 S 264 answers\n +0 C ack";
@@ -399,9 +408,10 @@ fn a_client_that_greets_waits_for_its_server_s_greeting() {
     }
 }
 
-/// An FTP client asks for a listing, gives up after a minute, and resets what comes one round trip later (frames 33 to 38 of a mirror's FTP): it
-/// had waited until it closed. Where nothing says that the protocol owes an answer, nobody knows what it waited for, and
-/// whoever closes sooner than the answer takes has stopped waiting.
+/// An FTP client asks for a listing, gives up after a minute, and resets data that comes one round trip later
+/// (frames 33 to 38 of a mirror's FTP): it had waited until it closed. If the protocol is not known to owe a
+/// reply, it is unknown what it waited for, and a client that closes sooner than the reply takes has stopped
+/// waiting.
 #[test]
 fn who_gives_up_on_an_answer_that_is_owed_had_waited_until_then() {
     for (asks, answers, closes, waited) in
@@ -417,9 +427,10 @@ fn who_gives_up_on_an_answer_that_is_owed_had_waited_until_then() {
     }
 }
 
-/// A tunnel's client answers what comes within two milliseconds, and now and then says more 8 ms later, before anything comes (frames 165 to 200 of an
-/// editor's): which message answers which nobody knows, and 700 ms of the other end are no more than possible. A client that asks and waits, or always
-/// asks in two pieces, waits for its server.
+/// A tunnel's client answers messages within two milliseconds, and now and then sends more 8 ms later, before
+/// anything comes (frames 165 to 200 of an editor's tunnel): the pairing is unknown, and 700 ms of the other
+/// end are at most possible. A client that asks and waits, or always asks in two pieces, waits for its
+/// server.
 #[test]
 fn a_client_that_goes_on_without_an_answer_may_not_wait_for_one() {
     for (each_in, most) in [(3, Possible), (100, Likely), (1, Likely)] {
@@ -437,9 +448,10 @@ fn a_client_that_goes_on_without_an_answer_may_not_wait_for_one() {
     }
 }
 
-/// An editor behind a relay, whose port says that it serves, asks in cipher through a tunnel that begins before the capture: each of its words is answered within 3.5 ms
-/// in two records, and the next one comes when somebody does something (frames 10 to 38 of a tunnel's). Whose answers have taken as long before, or who was seen to open the
-/// connection, may wait.
+/// An editor beyond a relay, on the service's port, sends encrypted requests through a tunnel that begins
+/// before the capture: each is answered within 3.5 ms in two records, and the next one comes when somebody
+/// does something (frames 10 to 38 of a tunnel). If its replies took as long before, or the other end was
+/// seen to open the connection, that may wait.
 #[test]
 fn who_serves_by_its_port_alone_may_be_the_one_that_asks() {
     for (slow, from, most) in [(17, 3, Possible), (150, 3, Likely), (17, 0, Likely)] {
@@ -459,8 +471,9 @@ fn who_serves_by_its_port_alone_may_be_the_one_that_asks() {
     }
 }
 
-/// A program gives out numbers of one byte by its own time, 62 ms and multiples of that, and its client says four such bytes whenever it has done what one asks for, or nothing (frames
-/// 19 to 161 of one): what the next number comes behind answers nothing for certain. In words of more bytes it may.
+/// A program hands out one-byte tokens at its own times, 62 ms and multiples, and its client sends four such
+/// bytes when it has done the work for one, or none (frames 19 to 161 of one): the next token certainly
+/// answers nothing. With longer messages it may.
 #[test]
 fn tokens_that_come_by_their_own_time_answer_nothing_for_certain() {
     for len in [1, 40] {
