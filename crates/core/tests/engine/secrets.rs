@@ -1,4 +1,5 @@
-//! What is said in cipher without being asked for, and what is said beside it: confirmations, events, the ends of streams, windows.
+//! Encrypted messages that were not requested, and their company: confirmations, events, ends of
+//! streams, window updates.
 
 use tcpwhy_core::Side;
 use tcpwhy_core::cause::Cause;
@@ -10,18 +11,19 @@ use crate::packet_log::{End, log, ms};
 use crate::seen::Seen;
 use crate::spoken::spent_on;
 
-/// A server that has given out its tickets, and both ends' SETTINGS.
+/// A server that has sent its tickets, and both ends' SETTINGS.
 const HTTP2: &str = "question+0.1 S 510\n +0.1 S 52\n +0 S 31 #settings\n settings+0.2 C 31\n question+20 S 466 #answer\n answer+2 C ack\n";
 
-/// How sure what a program is billed for is at most, where that is 30 ms and more.
+/// The highest confidence of a bill for a program's time of 30 ms or more.
 fn surest(exchanges: &[Exchange]) -> Option<Confidence> {
     let own = [Cause::ServerThink, Cause::SenderThink];
     let lines = exchanges.iter().flat_map(|exchange| &exchange.bill);
     lines.filter(|line| own.contains(&line.cause) && line.ns >= ms(30)).map(|line| line.confidence).max()
 }
 
-/// A subscriber confirms what it is told by 4 bytes in a record (frames 31 to 36 of MQTT's PUBACK), or by 21 (those of AMQP): the next event answers nothing.
-/// A question that is as long as most are is answered.
+/// A subscriber confirms events with 4 bytes in a record (frames 31 to 36 of MQTT's PUBACK), or
+/// with 21 (those of AMQP): the next event answers nothing. A request of the usual length is
+/// answered.
 #[test]
 fn what_is_too_short_for_a_question_may_confirm() {
     for end in [End::Client, End::Server] {
@@ -42,7 +44,8 @@ fn what_is_too_short_for_a_question_may_confirm() {
     }
 }
 
-/// A consumer confirms ten deliveries at once, each in a record of its own (frames 27 to 41 of AMQP): the next delivery answers none of them.
+/// A consumer confirms ten deliveries at once, each in a separate record (frames 27 to 41 of AMQP):
+/// the next delivery answers none of them.
 #[test]
 fn several_words_may_confirm_as_one_does() {
     for end in [End::Client, End::Server] {
@@ -55,7 +58,7 @@ fn several_words_may_confirm_as_one_does() {
     }
 }
 
-/// The server answers a ping, and has an event to tell 146 ms later (frames 27 to 29 of MQTT).
+/// The server answers a ping, and sends an event 146 ms later (frames 27 to 29 of MQTT).
 #[test]
 fn two_words_in_cipher_are_two_messages() {
     for end in [End::Client, End::Server] {
@@ -67,8 +70,9 @@ fn two_words_in_cipher_are_two_messages() {
     }
 }
 
-/// gRPC asks with a PING and opens windows whenever something has come (frames 24 to 42 of events beside calls): with that nobody asks, the next event answers
-/// nothing, and with neither PING nor call does a client answer an event.
+/// gRPC sends a PING and opens windows whenever data has come (frames 24 to 42 of events besides
+/// calls): that is no request, the next event answers nothing, and a client answers an event with
+/// neither a PING nor a call.
 #[test]
 fn an_event_behind_the_echo_of_a_ping_answers_nothing() {
     for end in [End::Client, End::Server] {
@@ -85,8 +89,9 @@ fn an_event_behind_the_echo_of_a_ping_answers_nothing() {
     }
 }
 
-/// Of several calls that were made at once, one has its answer, and the client's PING about that is echoed (frames 30 to 44 of them): what comes 300 ms later is
-/// another one's, for which somebody may have waited.
+/// One of several calls made at once has its reply, and the client's PING about that is echoed
+/// (frames 30 to 44 of them): data 300 ms later is another one's reply, which somebody may have
+/// waited for.
 #[test]
 fn an_answer_behind_the_echo_of_a_ping_may_be_waited_for() {
     for end in [End::Client, End::Server] {
@@ -100,7 +105,8 @@ fn an_answer_behind_the_echo_of_a_ping_may_be_waited_for() {
     }
 }
 
-/// An answer of HTTP/2 ends with a frame of nothing, and an event of another stream comes 138 ms later (frames 36 to 44 of events beside questions).
+/// A reply of HTTP/2 ends with an empty frame, and an event of another stream comes 138 ms later
+/// (frames 36 to 44 of events besides requests).
 #[test]
 fn what_comes_behind_the_end_of_a_stream_is_another_ones() {
     for end in [End::Client, End::Server] {
@@ -114,8 +120,8 @@ fn what_comes_behind_the_end_of_a_stream_is_another_ones() {
     }
 }
 
-/// A server that has tickets and SETTINGS to say, and the head of its answer and its first words beside them (frames 12 to 19 of events over HTTP/2): what comes
-/// 930 ms later is the next of these.
+/// A server sends tickets and SETTINGS, with the head of its reply and its first data (frames 12 to
+/// 19 of events over HTTP/2): data 930 ms later is the next of these.
 #[test]
 fn what_is_said_with_settings_and_is_no_frame_may_be_an_answer() {
     for end in [End::Client, End::Server] {
@@ -127,8 +133,9 @@ fn what_is_said_with_settings_and_is_no_frame_may_be_an_answer() {
     }
 }
 
-/// Rows that begin with the SETTINGS, in records that no SETTINGS are as long as (frames 12 to 24 of Go's server): each pause is the server's, and what it says when
-/// it has the client's acknowledgement of its settings answers nothing else.
+/// Rows that begin along with the SETTINGS, in records longer than SETTINGS ever are (frames 12 to
+/// 24 of Go's server): each pause is the server's, and its message upon the client's
+/// acknowledgement of its settings answers nothing else.
 #[test]
 fn a_long_record_beside_settings_begins_the_answer() {
     for end in [End::Client, End::Server] {
@@ -142,7 +149,8 @@ fn a_long_record_beside_settings_begins_the_answer() {
     }
 }
 
-/// A client gives the server room as it reads, and asks 150 ms later (frames 90 to 123 of 50 questions at once): it had not begun to ask.
+/// A client updates the server's windows as it reads, and asks 150 ms later (frames 90 to 123 of 50
+/// requests at once): it had not begun to ask.
 #[test]
 fn no_question_begins_with_windows() {
     for end in [End::Client, End::Server] {
@@ -162,8 +170,9 @@ fn no_question_begins_with_windows() {
     }
 }
 
-/// What is as long as an acknowledgement of SETTINGS in a record of TLS 1.2 is none where another record holds less than a frame's head (frames 8 to 22 of AMQP in
-/// TLS 1.3): what is as short as a PING then is a question.
+/// A message as long as an acknowledgement of SETTINGS in a record of TLS 1.2 is none if another
+/// record is shorter than a frame's head (frames 8 to 22 of AMQP in TLS 1.3): then a message as
+/// short as a PING is a request.
 #[test]
 fn records_too_short_for_a_frame_show_no_http2() {
     for end in [End::Client, End::Server] {
@@ -180,7 +189,8 @@ fn records_too_short_for_a_frame_show_no_http2() {
     }
 }
 
-/// A client's ping, 110 ms behind its question (frames 66 to 76 of NATS): no part of that. Nor need anybody have waited for what comes 180 ms behind such a word.
+/// A client's ping, 110 ms after its request (frames 66 to 76 of NATS): no part of that. Nor need
+/// anybody have waited for data 180 ms after such a message.
 #[test]
 fn a_signal_is_no_part_of_a_question() {
     for end in [End::Client, End::Server] {
@@ -192,7 +202,8 @@ fn a_signal_is_no_part_of_a_question() {
     }
 }
 
-/// A server that reads 100 KB opens windows, many in a record, before it answers (frames 86 to 154 of Go's): its 50 ms are no pause.
+/// A server that reads 100 KB updates windows, many in a record, before it answers (frames 86 to
+/// 154 of Go's): its 50 ms are no pause.
 #[test]
 fn windows_of_an_upload_are_no_answer() {
     for end in [End::Client, End::Server] {
@@ -205,8 +216,8 @@ fn windows_of_an_upload_are_no_answer() {
     }
 }
 
-/// Node reads a long answer through HTTP/2's window of 65,535 bytes and opens it twice in each round trip (frames 195 to 246): its words are no questions, and its server
-/// waits for them.
+/// Node reads a long reply through HTTP/2's window of 65,535 bytes and updates it twice per round
+/// trip (frames 195 to 246): its messages are no requests, and its server waits for them.
 #[test]
 fn a_window_of_http2_is_waited_for() {
     for end in [End::Client, End::Server] {
@@ -229,7 +240,8 @@ fn a_window_of_http2_is_waited_for() {
     }
 }
 
-/// A PING and its echo a minute behind an answer that ended with the server's PING (frames 645 to 710 of a browser's): no window held anything.
+/// A PING and its echo a minute after a reply that ended with the server's PING (frames 645 to 710
+/// of a browser's capture): no window held anything.
 #[test]
 fn a_ping_ends_no_wait_for_a_window() {
     let text = ASKED.replace("+0.3 C 286 #question", "+0.9 C 92\n +0.1 C 470 #question")
@@ -241,7 +253,8 @@ fn a_ping_ends_no_wait_for_a_window() {
     }
 }
 
-/// The same where the capture has neither the beginning nor the bytes: the port of a service that speaks TLS says as much.
+/// The same if the capture has neither the beginning nor the bytes: the port of a service that uses
+/// TLS shows as much.
 #[test]
 fn a_port_says_that_a_short_word_is_in_cipher() {
     for (port, begins, sure) in
@@ -257,8 +270,9 @@ fn a_port_says_that_a_short_word_is_in_cipher() {
     }
 }
 
-/// A client says goodbye and closes, and its server's alert says the same: that leaves behind the client's FIN or in front of it, and ends in a reset in any case
-/// (frames 52 to 57 of PostgreSQL, 36 to 43 of JDBC).
+/// A client says goodbye and closes, and its server's alert says the same: that leaves before or
+/// after the client's FIN, and ends in a reset in any case (frames 52 to 57 of PostgreSQL, 36 to 43
+/// of JDBC).
 #[test]
 fn nobody_waits_for_the_alert_that_ends_a_session() {
     for end in [End::Client, End::Server] {
@@ -275,8 +289,10 @@ fn nobody_waits_for_the_alert_that_ends_a_session() {
     }
 }
 
-/// A server says 32 bytes each 7 s, and its client 36 within a quarter of a millisecond: what a PING of WebSocket holds comes back, with a mask of four bytes (frames 708 to
-/// 4205). What the server says behind that is longer than PINGs are, or not: nobody waits for it. A client that asks with as much as its last answer waits.
+/// A server sends 32 bytes every 7 s, and its client 36 within a quarter of a millisecond: the
+/// content of a WebSocket PING comes back, with a mask of four bytes (frames 708 to 4205). Nobody
+/// waits for the server's next message, whether or not it is longer than PINGs are. A client that
+/// asks with as many bytes as its last answer waits.
 #[test]
 fn what_the_server_says_behind_a_pong_answers_nothing() {
     let ends = [Endpoint::v4([10, 0, 0, 1], 40_000), Endpoint::v4([10, 0, 0, 2], 443)];
@@ -290,8 +306,9 @@ fn what_the_server_says_behind_a_pong_answers_nothing() {
     }
 }
 
-/// A server that says 268 bytes every two seconds, and a client that opens two windows of HTTP/2 behind every other one (frames 1020 to 1454): the capture begins in between,
-/// and nobody waits. Two words of another length may be a question.
+/// A server that sends 268 bytes every two seconds, and a client that sends two HTTP/2 window
+/// updates after every other one (frames 1020 to 1454): the capture begins in the middle, and
+/// nobody waits. Two messages of another length may be a request.
 #[test]
 fn what_the_server_says_behind_two_windows_answers_nothing() {
     let ends = [Endpoint::v4([10, 0, 0, 1], 40_000), Endpoint::v4([10, 0, 0, 2], 443)];
@@ -307,12 +324,13 @@ fn what_the_server_says_behind_two_windows_answers_nothing() {
     }
 }
 
-/// A server's PING of WebSocket in a session of TLS every 20 s, which its client answers at once, where the capture begins in between (frames 17 to 105): nobody
-/// waits for the next one. A client whose own signal is answered within a second asks.
+/// A server's WebSocket PING in a TLS session every 20 s, which its client answers at once,
+/// captured from the middle on (frames 17 to 105): nobody waits for the next one. A client whose
+/// own signal is answered within a second asks.
 #[test]
 fn the_next_ping_answers_no_pong() {
     let ends = [Endpoint::v4([10, 0, 0, 1], 40_000), Endpoint::v4([10, 0, 0, 2], 443)];
-    // What answers it may be another protocol's, and of another length.
+    // Its answer may be another protocol's, and of another length.
     let pings = [
         (20_000, 0.4, 28, false),
         (16_000, 4.2, 28, false),
@@ -329,8 +347,9 @@ fn the_next_ping_answers_no_pong() {
     }
 }
 
-/// A client that has acknowledged its server's SETTINGS opens a window, which asks for nothing, and closes at once when GOAWAY comes 350 ms later (frames 3321 to 3522 of a
-/// browser's): nobody had waited. A PING may have been answered, and so may whoever goes on.
+/// A client that has acknowledged its server's SETTINGS updates a window, which requests nothing,
+/// and closes at once when GOAWAY comes 350 ms later (frames 3321 to 3522 of a browser's capture):
+/// nobody had waited. A PING may have been answered, and so may a client that continues.
 #[test]
 fn what_a_client_answers_by_closing_is_a_farewell_behind_a_window() {
     for (asks, ends, waited) in

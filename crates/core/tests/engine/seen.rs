@@ -1,4 +1,4 @@
-//! What the engine makes of a capture, and how a test says what it should be.
+//! What does the engine make of a capture, and how does a test say what it should be?
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use tcpwhy_wire::{Duration, Segment};
 use crate::invariants;
 use crate::packet_log::{End, PacketLog};
 
-/// How far a line may be off: engines look for a release with a tolerance, never to the ns.
+/// The tolerance of a line: the engine looks for a release within some margin, never to the ns.
 pub(crate) const HAIR: Duration = Duration::from_micros(500);
 
 /// One line of an expected bill.
@@ -90,41 +90,41 @@ impl Seen {
         Bill { seen: self, exchange }
     }
 
-    /// All lines of the only connection's exchanges that say this of this end.
+    /// All lines of the only connection's exchanges with this cause and side.
     pub(crate) fn lines(&self, cause: Cause, side: Side) -> Vec<&Line> {
         let of = |line: &&Line| line.cause == cause && line.side == side;
         self.connection().exchanges.iter().flat_map(|exchange| exchange.bill.iter().filter(of)).collect()
     }
 
-    /// What they come to.
+    /// Their total.
     pub(crate) fn spent(&self, cause: Cause, side: Side) -> Duration {
         self.lines(cause, side).iter().map(|line| line.ns).sum()
     }
 
-    /// The lines of a cause, of whichever end, that cost more than `least`.
+    /// The lines of a cause, of either end, above `least`.
     pub(crate) fn longer(&self, cause: Cause, least: Duration) -> Vec<&Line> {
         let of = |line: &&Line| line.cause == cause && line.ns > least;
         self.connection().exchanges.iter().flat_map(|exchange| exchange.bill.iter().filter(of)).collect()
     }
 
-    /// What was billed to causes, of whichever end and connection.
+    /// The time billed to causes, of either end and any connection.
     fn billed(&self, causes: &[Cause]) -> Duration {
         let exchanges = self.report.connections.iter().flat_map(|connection| &connection.exchanges);
         let lines = exchanges.flat_map(|exchange| &exchange.bill);
         lines.filter(|line| causes.contains(&line.cause)).map(|line| line.ns).sum()
     }
 
-    /// What waited in a queue on the path.
+    /// The time in queues on the path.
     pub(crate) fn queued(&self) -> Duration {
         self.billed(&[Cause::Queueing])
     }
 
-    /// What waited for a repair.
+    /// The time of repairs.
     pub(crate) fn lost(&self) -> Duration {
         self.billed(&[Cause::Rto, Cause::Loss])
     }
 
-    /// Whether the capture has this remark.
+    /// The count of this note for the capture.
     pub(crate) fn notes(&self, kind: &str) -> u64 {
         self.report.notes.iter().find(|note| note.kind == kind).map_or(0, |note| note.count)
     }
@@ -186,7 +186,7 @@ fn show(bill: &[Line]) -> String {
     text
 }
 
-/// The bill of one exchange, and where it was seen.
+/// The bill of one exchange, with the capture it comes from.
 #[derive(Clone, Copy)]
 pub(crate) struct Bill<'a> {
     seen: &'a Seen,
@@ -194,7 +194,7 @@ pub(crate) struct Bill<'a> {
 }
 
 impl Bill<'_> {
-    /// These lines and no others, each within `tolerance`. Lines below it do not count.
+    /// These lines and no others, each within `tolerance`. Lines below that do not count.
     pub(crate) fn is(self, expected: &[Cost]) -> Self {
         self.is_within(HAIR, expected)
     }
@@ -225,7 +225,7 @@ impl Bill<'_> {
         self
     }
 
-    /// What was billed to a cause at a side.
+    /// The time billed to a cause at a side.
     pub(crate) fn ns(self, cause: Cause, side: Side) -> Duration {
         let lines = self.exchange.bill.iter().filter(|line| (line.cause, line.side) == (cause, side));
         lines.map(|line| line.ns).sum()
@@ -237,7 +237,7 @@ impl Bill<'_> {
         line.unwrap_or_else(|| panic!("no {cause}: {}{}", show(&self.exchange.bill), self.seen))
     }
 
-    /// Whoever billed it, it was not billed to this.
+    /// Nothing was billed to this cause, for either side.
     pub(crate) fn never(self, cause: Cause) -> Self {
         assert!(
             !self.exchange.bill.iter().any(|line| line.cause == cause && line.ns > HAIR),

@@ -1,4 +1,5 @@
-//! One packet seen twice: on two interfaces of a host, or before and after a hop, cut in another way there.
+//! One packet captured twice: on two interfaces of a host, or before and after a hop, and segmented
+//! differently there.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
@@ -8,7 +9,7 @@ use tcpwhy_wire::{Duration, Flags, Segment, Timestamps};
 use crate::packet_log::{End, MSS, PacketLog, log, ms, settled};
 use crate::seen::Seen;
 
-/// How the second sighting is cut.
+/// How the second sighting is segmented.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
     AsItWas,
@@ -101,7 +102,8 @@ fn as_if_seen_once(log: &PacketLog, name: &str) {
     }
 }
 
-/// `-i any` on a container's host: the super-segment that left the container, and the packets that left the host.
+/// `-i any` on a container's host: the super-segment that left the container, and the packets that
+/// left the host.
 #[test]
 fn what_is_seen_again_is_no_loss_however_it_is_cut() {
     for rtt in [0.2, 2.0, 40.0] {
@@ -112,8 +114,8 @@ fn what_is_seen_again_is_no_loss_however_it_is_cut() {
     }
 }
 
-/// A repair on a path of 0.3 ms leaves within half a millisecond of its first copy, with the same time stamp. It has an
-/// identification of its own, and follows a signal.
+/// A repair on a path of 0.3 ms leaves within half a millisecond of the original, with the same
+/// time stamp. It has its own identification, and follows a signal.
 #[test]
 fn a_fast_repair_on_a_short_path_is_a_loss_though_all_is_seen_twice() {
     let text = settled(6)
@@ -142,7 +144,7 @@ fn a_fast_repair_on_a_short_path_is_a_loss_though_all_is_seen_twice() {
     }
 }
 
-/// A timeout is one, though the copy comes twice as well.
+/// A timeout is found, though the retransmission is captured twice as well.
 #[test]
 fn a_timeout_of_what_is_seen_twice_is_found() {
     let text = settled(4) + "+5 C 100\n +0 S 200 lost #reply\n reply+240 S 800..1000\n +0 C ack";
@@ -153,8 +155,9 @@ fn a_timeout_of_what_is_seen_twice_is_found() {
     }
 }
 
-/// A host that numbers all its packets in one row, without time stamps: the copy of its SYN-ACK comes behind the acknowledgement, and is
-/// no signal of a loss, so that the copy of the request behind it is none either (frames 2256 to 2277 of a doubled capture).
+/// A host that numbers all its packets from one counter, without time stamps: the second sighting
+/// of its SYN-ACK comes after the ACK, and signals no loss, so that the second sighting of the
+/// request after it is no retransmission either (frames 2256 to 2277 of a doubled capture).
 #[test]
 fn a_syn_ack_seen_again_behind_its_acknowledgement_signals_nothing() {
     let log = log("handshake\n +0.1 C 329\n +0 S ack\n +1.7 S 1460x2 more\n +0 S 358\n +0 C ack")
@@ -177,8 +180,9 @@ fn a_syn_ack_seen_again_behind_its_acknowledgement_signals_nothing() {
     assert!(mechanisms.is_empty(), "{seen}");
 }
 
-/// A SYN that nobody answers passes a second time 120 ms later, behind a tunnel that held it: with the identification and the stamp of the first
-/// it is that, and no timer sent it. One with marks of its own was sent again sooner than any timer in use: no more than possible.
+/// An unanswered SYN passes a second time 120 ms later, after a tunnel that delayed it: with the
+/// identification and time stamp of the first it is the same packet, and no timer sent it. With
+/// different marks it was retransmitted sooner than any usual timer: at most possible.
 #[test]
 fn a_syn_with_the_marks_of_the_last_one_is_no_other() {
     let first = log("@0 C syn").capture(End::Client)[0];
@@ -193,7 +197,8 @@ fn a_syn_with_the_marks_of_the_last_one_is_no_other() {
     }
 }
 
-/// A second SYN behind a second is its timer's, whatever its marks; what became of the first one, beside the client nothing tells.
+/// A second SYN after a second is its timer's, whatever its marks; the fate of the first is unknown
+/// near the client.
 #[test]
 fn a_syn_behind_a_second_was_sent_again() {
     for timestamps in [true, false] {
@@ -206,7 +211,7 @@ fn a_syn_behind_a_second_was_sent_again() {
     }
 }
 
-/// The files of both ends put together, of hosts without time stamps.
+/// The captures of both ends merged, of hosts without time stamps.
 fn in_one_file(log: PacketLog) -> Seen {
     let log = log.without_timestamps();
     let mut both = End::BOTH.map(|end| log.capture(end)).concat();
@@ -217,7 +222,8 @@ fn in_one_file(log: PacketLog) -> Seen {
     Seen::of(both, "both ends in one file")
 }
 
-/// A SYN-ACK without a number passes twice within less than any timer: its client is not beside the second one.
+/// A SYN-ACK without a number passes twice within less than any timer: its client is not near the
+/// second sighting.
 #[test]
 fn a_syn_ack_without_a_number_is_seen_again_within_its_timer() {
     let stall = "\n +5 C 100 #first\n +40 S ack\n +0 C 150\n +0 S 300\n +0 C ack";
@@ -228,7 +234,7 @@ fn a_syn_ack_without_a_number_is_seen_again_within_its_timer() {
     }
 }
 
-/// More packets pass before the first one passes again than are missing from captures at once.
+/// More packets pass before the first one is captured again than captures ever miss at once.
 #[test]
 fn what_is_seen_again_behind_a_long_flight_is_no_loss() {
     let text = settled(30) + "+5 C 100\n +0 S 1448x600\n +0 C ack\n +5 C 100\n +0 S 1448x600\n +0 C ack";
@@ -236,8 +242,9 @@ fn what_is_seen_again_behind_a_long_flight_is_no_loss() {
     assert_eq!(seen.lost(), Duration::ZERO, "{seen}");
 }
 
-/// A host's bridge, with no router between: each acknowledgement of an upload passes a second time, and neither an identification nor a stamp tells
-/// that it is the same (frames 5029 to 5157 of a browser's, seen twice). The link is as slow as it was.
+/// A host's bridge, with no router between: each ACK of an upload passes a second time, and neither
+/// identification nor time stamp shows that it is the same (frames 5029 to 5157 of a browser's
+/// capture, seen twice). The link is as slow as before.
 #[test]
 fn acknowledgements_seen_again_right_behind_others_hide_no_link() {
     let upload = "+30 C 1460 more #a\n +0 C 1460 more #b\n +0 C 1460 more #c\n +0 C 1460 #d
@@ -256,8 +263,10 @@ fn acknowledgements_seen_again_right_behind_others_hide_no_link() {
     assert!(link >= ms(40) && link == seen, "{link}: {twice} but {once}");
 }
 
-/// A capture on both sides of a host that forwards packets, which takes 0.2 ms for each, and 40 for a question: these are the path's, whose round trip is
-/// 1 ms. Behind the second sighting 0.3 ms are left of the way there, 3 for the server and 0.5 of the way back. Where the server takes 43 ms, they are its own.
+/// A capture on both sides of a forwarding host, which takes 0.2 ms for each packet, and 40 for a
+/// request: these are the path's, whose RTT is 1 ms. After the second sighting 0.3 ms remain of the
+/// way there, 3 for the server and 0.5 of the way back. If the server takes 43 ms, they are its
+/// own.
 #[test]
 fn what_passes_between_two_sightings_is_the_paths() {
     for (held, own, server) in [(40, 3, 3.8), (0, 43, 43.0)] {

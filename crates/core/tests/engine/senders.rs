@@ -1,4 +1,5 @@
-//! What did a sender do between two segments, where its window, its buffer or its program look alike? Logs that differ in one thing.
+//! What did a sender do between two segments, where its window, its buffer or its program look
+//! alike? Logs that differ in one thing.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Server};
@@ -15,8 +16,9 @@ fn close(a: Duration, b: Duration) -> bool {
     (a - b).max(b - a) <= ms(1)
 }
 
-/// A window without room opens after 40 ms, and what the sender has then leaves at once, or 14 ms late: until it opened nothing could
-/// leave. A program that comes as late again as the window was shut had a pause of its own.
+/// A full window opens after 40 ms, and the sender's data then leaves at once, or 14 ms late: until
+/// it opened nothing could leave. If the program is as late again as the window was closed, it had
+/// its own pause.
 #[test]
 fn a_shut_window_holds_until_it_opens_however_late_its_sender_goes_on() {
     let rtt = ms(10);
@@ -31,9 +33,9 @@ fn a_shut_window_holds_until_it_opens_however_late_its_sender_goes_on() {
     }
 }
 
-/// Of 40 segments that a window takes 32 are on their way, and nothing of them is acknowledged for 31 ms: whoever has room for less than a
-/// third waits, until a timer sends a little more. With much room it is the same for as long as a probe's timer runs; later, or with two
-/// segments, it was not the reader.
+/// Of a window of 40 segments 32 are in flight, and none is acknowledged for 31 ms: a sender with
+/// room for less than a third waits, until a timer sends a little more. With much room this holds
+/// as long as a probe's timer runs; later, or with two segments, it was not the receiver's program.
 #[test]
 fn what_is_not_acknowledged_and_leaves_little_room_had_not_been_read() {
     let rtt = ms(10);
@@ -48,7 +50,7 @@ fn what_is_not_acknowledged_and_leaves_little_room_had_not_been_read() {
         let bill = seen.exchange(1);
         let billed = bill.ns(Cause::ReceiverThink, Client);
         assert_eq!(close(billed, ms(31)), slow, "{flight} {window}: {billed}{seen}");
-        // Beside the sender they may as well be lost.
+        // Near the sender they may equally be lost.
         for line in &log.seen_at(End::Server).exchange(1).exchange.bill {
             assert!(
                 line.ns < ms(31) || line.confidence == Confidence::Possible,
@@ -59,8 +61,9 @@ fn what_is_not_acknowledged_and_leaves_little_room_had_not_been_read() {
     }
 }
 
-/// A tail that Nagle holds behind another small segment. Where full segments follow it at once, the program was asleep until that very
-/// acknowledgement: written sooner they would have been joined to the tail. Without them it is Nagle's.
+/// A tail that Nagle holds after another small segment. If full segments follow it at once, the
+/// program was asleep until that very ACK: written sooner they would have been joined to the tail.
+/// Otherwise it is Nagle's.
 #[test]
 fn a_tail_that_full_segments_follow_at_once_was_its_send_buffer_s() {
     let rtt = ms(20);
@@ -82,8 +85,8 @@ fn a_tail_that_full_segments_follow_at_once_was_its_send_buffer_s() {
     }
 }
 
-/// A pause behind a small segment with more in flight ends with an acknowledgement: the writer may have slept for room, whatever its
-/// buffer's size. One that ends at its own time is the program's.
+/// A pause after a small segment with more in flight ends with an ACK: the program may have slept
+/// for room, whatever its buffer's size. One that ends at its own time is the program's.
 #[test]
 fn a_pause_that_ends_with_an_acknowledgement_is_not_surely_the_program_s() {
     let rtt = ms(20);
@@ -97,8 +100,9 @@ fn a_pause_that_ends_with_an_acknowledgement_is_not_surely_the_program_s() {
     }
 }
 
-/// 40 segments, a silence, and flights of 10, 20 and 40 segments. The timer of a connection 8 ms long is 208 ms, fires on a tick of 4 and
-/// is not known to the millisecond: a silence of 214 does not reset a window for certain, one of 300 does.
+/// 40 segments, a silence, and flights of 10, 20 and 40 segments. The RTO of a connection with an
+/// RTT of 8 ms is 208 ms, fires on a tick of 4 and is not known to the millisecond: a silence of
+/// 214 does not certainly reset a window, one of 300 does.
 #[test]
 fn no_window_is_reset_before_its_sender_s_timer() {
     let grows = |first: &str| {
@@ -119,9 +123,10 @@ fn no_window_is_reset_before_its_sender_s_timer() {
     }
 }
 
-/// 1.2 MB to a reader that takes 16 KB each 5 ms from a buffer of 40 KB, 20 ms away, as the sender's capture had it. What is read lets
-/// acknowledgements go, each of several segments and after a wait, as a link does that works off a queue; the windows between them say
-/// that something was left unread. There was no link.
+/// 1.2 MB to a program that reads 16 KB every 5 ms from a buffer of 40 KB, 20 ms away, in the
+/// sender's capture. Reading triggers ACKs, each of several segments and after a wait, like a link
+/// that drains a queue; the windows between them show that something was left unread. There was no
+/// link.
 #[test]
 fn a_reader_s_pace_is_no_link_s() {
     let seen = log(include_str!("read_slowly.log"))

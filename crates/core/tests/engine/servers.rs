@@ -4,7 +4,7 @@ use tcpwhy_core::report::{Report, Servers};
 use tcpwhy_core::{Analysis, Cause, Listing, Options};
 use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, Segment, Seq, TcpOptions};
 
-/// One exchange with each server, which thinks for so many milliseconds. Nothing of it is listed.
+/// One exchange with each server, which thinks for this many milliseconds. Nothing of it is listed.
 fn ask(think_ms: impl IntoIterator<Item = i64>) -> Report {
     let mut analysis = Analysis::new(Options { listing: Listing::None, ..Options::default() });
     let (mut packet, mut now) = (0, Instant::from_nanos(0));
@@ -41,7 +41,7 @@ fn ask(think_ms: impl IntoIterator<Item = i64>) -> Report {
     analysis.finish()
 }
 
-/// Servers, hits, exchanges and whole milliseconds of what is billed to the servers' programs.
+/// Servers, hits, exchanges and whole milliseconds billed to the servers' programs.
 fn thought(report: &Report) -> Vec<(Servers, u64, u64, i64)> {
     let thought = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
     thought.map(|f| (f.servers, f.hits, f.of, f.ns.as_nanos() / 1_000_000)).collect()
@@ -58,7 +58,7 @@ fn a_few_servers_are_shown_one_by_one() {
     assert_eq!(found[0], (server(15), 1, 1, 160));
 }
 
-/// None of forty takes a twentieth of the time. Together they do, and that is what must be said.
+/// None of forty takes a twentieth of the time. Together they do, and the report must say so.
 #[test]
 fn many_servers_that_are_all_slow_share_a_finding() {
     let report = ask([40; 40]);
@@ -74,7 +74,7 @@ fn one_slow_server_among_many_is_shown_by_itself() {
     assert_eq!(found, [(server(7), 1, 1, 900), (Servers::Several(39), 39, 39, 78)]);
 }
 
-/// More than have findings of their own: what is given up is in the sums.
+/// More than have their own findings: those discarded are in the sums.
 #[test]
 fn a_crawler_of_ten_thousand_servers_is_billed_in_full() {
     let report = ask((0..10_000).map(|n| if n == 9 { 9_000 } else { 5 }));

@@ -1,4 +1,5 @@
-//! A link that is slow for the path: whatever holds the sender, the link is busy with what it has sent.
+//! A link that is slow for the path: whatever holds the sender, the link is busy with what it has
+//! sent.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
@@ -13,8 +14,8 @@ const LINK_BPS: u64 = 2_000_000;
 
 const SEGMENT_MS: f64 = 1448.0 * 8.0 / 2e6 * 1e3;
 
-/// Ten segments in flight take 58 ms on the link and the round trip is one: the window lets each pair leave when one has
-/// arrived, and the link has no break.
+/// Ten segments in flight take 58 ms on the link and the RTT is one: the window releases each pair
+/// when one has arrived, and the link is never idle.
 #[test]
 fn a_flight_longer_than_the_round_trip_keeps_the_link_busy() {
     let pairs = each(0..30, |pair| {
@@ -24,13 +25,13 @@ fn a_flight_longer_than_the_round_trip_keeps_the_link_busy() {
     let text = format!("handshake\n +5 C 100\n {pairs}\n a29+0 S 100\n +0 C ack");
     log(text).rtt(ms(1)).bottleneck(End::Server, LINK_BPS).both_ends(|seen| {
         let bill = seen.exchange(1);
-        // Nothing is known of the link before the first acknowledgements have come.
+        // The link's rate is unknown until the first ACKs have come.
         assert!(bill.ns(Cause::Bandwidth, Path) >= ms(57.0 * SEGMENT_MS), "{seen}");
     });
 }
 
-/// Ten segments take 58 ms on the link and the round trip is 100: the link stands idle for the rest of the first round, and
-/// for no more than that. What shows its rate to the sender comes behind that round.
+/// Ten segments take 58 ms on the link and the RTT is 100: the link is idle for the rest of the
+/// first round, and no longer. Its rate shows to the sender only after that round.
 #[test]
 fn the_first_round_s_time_on_the_link_is_the_link_s() {
     let first = each(1..10, |n| format!("s0+0 S 1448 more #s{n}"));
@@ -47,13 +48,13 @@ fn the_first_round_s_time_on_the_link_is_the_link_s() {
         let idle = ms(100.0 - 9.0 * SEGMENT_MS);
         let held = bill.ns(Cause::SlowStart, Server);
         assert!(held >= idle - ms(1) && held <= idle + ms(1), "{seen}");
-        // Near the client, the first segment's time may as well be the server's.
+        // Near the client, the first segment's time may equally be the server's.
         assert!(bill.ns(Cause::Bandwidth, Path) >= ms(29.0 * SEGMENT_MS), "{seen}");
     });
 }
 
-/// One of ten segments is lost and goes out again while the link still has four to work off: it costs its own time on the
-/// link, and the repair nothing.
+/// One of ten segments is lost and retransmitted while the link still has four to send: it costs
+/// its own time on the link, and the repair nothing.
 #[test]
 fn a_repair_that_the_link_does_not_wait_for_costs_nothing() {
     let arrivals = each([1, 2, 4, 5, 6, 7, 8, 9, 10], |n| format!("s{n}+0 C ack"));
@@ -66,13 +67,14 @@ fn a_repair_that_the_link_does_not_wait_for_costs_nothing() {
     log(text).rtt(ms(1)).bottleneck(End::Server, LINK_BPS).both_ends(|seen| {
         let bill = seen.exchange(1);
         assert!(bill.ns(Cause::Loss, Path) <= ms(0.5), "{seen}");
-        // Near the client, the first segment's time may as well be the server's.
+        // Near the client, the first segment's time may equally be the server's.
         assert!(bill.ns(Cause::Bandwidth, Path) >= ms(9.0 * SEGMENT_MS), "{seen}");
     });
 }
 
-/// Twelve segments leave at once, the queue in front of the link has room for six, and of these one is lost: each packet that
-/// arrives behind a hole is acknowledged at once, and when no more acknowledgements come the link has nothing more to do.
+/// Twelve segments leave at once, the queue before the link has room for six, and one of these is
+/// lost: each packet that arrives after a hole is acknowledged at once, and when the ACKs stop the
+/// link has nothing more to do.
 #[test]
 fn what_a_full_queue_has_dropped_keeps_no_link_busy() {
     let singles = each(0..60, |n| {
@@ -91,13 +93,15 @@ fn what_a_full_queue_has_dropped_keeps_no_link_busy() {
     );
     let seen = log(text).rtt(ms(1)).bottleneck(End::Server, LINK_BPS).seen_at(End::Server);
     let bill = seen.exchange(1);
-    // Sixty segments before it, the five that arrived and the seven that went out again; and the time for another three.
+    // Sixty segments before it, the five that arrived and the seven retransmitted; and the time for
+    // another three.
     assert!(bill.ns(Cause::Bandwidth, Path) <= ms(76.0 * SEGMENT_MS), "{seen}");
     assert!(bill.ns(Cause::Loss, Path) >= ms(70.0 - 3.5 * SEGMENT_MS), "{seen}");
 }
 
-/// A sender that paces near the link's rate sends nothing but full segments, pushed each time (__tcp_transmit_skb,
-/// net/ipv4/tcp_output.c, since 5.4): no application writes so. The round trip is shorter than what it spaces.
+/// A sender that paces near the link's rate sends only full segments, pushed each time
+/// (__tcp_transmit_skb, net/ipv4/tcp_output.c, since 5.4): no application writes like that. The RTT
+/// is shorter than the spacing.
 #[test]
 fn full_segments_near_the_rate_of_the_link_are_no_pauses_of_an_application() {
     let first = each(0..10, |n| format!("@20 S 14480 #f{n}\n f{n}+0 C ack"));
@@ -108,13 +112,13 @@ fn full_segments_near_the_rate_of_the_link_are_no_pauses_of_an_application() {
     let text = format!("handshake\n +5 C 100\n {first}\n {spaced}\n s89+0.1 S 100\n +0 C ack");
     let seen = log(text).rtt(ms(0.3)).bottleneck(End::Server, 100_000_000).seen_at(End::Server);
     let bill = seen.exchange(1);
-    // The 8 ms behind the first flight are neither.
+    // The 8 ms after the first flight are neither.
     assert!(bill.ns(Cause::SenderThink, Server) <= ms(10), "{seen}");
     assert!(bill.ns(Cause::Pacing, Server) >= ms(40), "{seen}");
 }
 
-/// Without time stamps, a sender that paces faster in each round trip: the first flight came within a moment, and a link that
-/// had let that through is at most a guess.
+/// Without time stamps, a sender that paces faster in each round trip: the first flight came within
+/// a moment, and a link that had passed that is at most a guess.
 #[test]
 fn what_comes_faster_and_faster_is_no_slow_link() {
     let first = each(0..10, |n| format!("@30 S 1460 #f{n}\n f{n}+0 C ack"));
@@ -128,7 +132,8 @@ fn what_comes_faster_and_faster_is_no_slow_link() {
     assert_eq!(seen.exchange(1).of(Cause::Bandwidth).confidence, Confidence::Possible, "{seen}");
 }
 
-/// Five acknowledgements within a moment are all that is known of the link: what it took of the next flight is a guess.
+/// Five ACKs within a moment are all that is known of the link: its part of the next flight is a
+/// guess.
 #[test]
 fn a_rate_that_a_moment_has_shown_is_a_guess() {
     let first = each(0..5, |n| format!("@50 S 2896 more #s{n}"));
@@ -150,7 +155,7 @@ fn messages_acknowledged_late_are_no_slow_link() {
     });
 }
 
-/// The rest came 10 ms later and the answer 2: the server had waited for it, both times.
+/// The rest came 10 ms later and the reply 2: the server had waited for it, both times.
 #[test]
 fn an_answer_that_comes_a_little_later_with_the_rest_waited_for_it() {
     let text = "handshake
@@ -167,8 +172,8 @@ fn an_answer_that_comes_a_little_later_with_the_rest_waited_for_it() {
     });
 }
 
-/// Two uploads that the link takes as long for, the second one sent all at once: the server had not answered the first
-/// piece, it had waited for the last.
+/// Two uploads that take the link equally long, the second sent all at once: the server had not
+/// answered the first piece, but waited for the last.
 #[test]
 fn uploads_that_take_the_link_s_time_are_not_answered_from_their_beginning() {
     let upload = |name: char, when: &dyn Fn(usize) -> f64| {
@@ -185,8 +190,8 @@ fn uploads_that_take_the_link_s_time_are_not_answered_from_their_beginning() {
     });
 }
 
-/// A reader that takes 30 kB each 20 ms: one acknowledgement for all that was in flight, when it reads. Nothing in
-/// between was slow.
+/// A program that reads 30 kB every 20 ms: one ACK for all data in flight, when it reads. Nothing
+/// in between was slow.
 #[test]
 fn a_slow_reader_behind_a_large_window_is_no_slow_link() {
     let rounds = each(0..30, |n| {
@@ -204,9 +209,10 @@ fn a_slow_reader_behind_a_large_window_is_no_slow_link() {
     });
 }
 
-/// 800 kB to a reader that takes 64 KB each 20 ms from a buffer of 84 KB, 50 ms away, as the sender's capture had it. Its acknowledgements come
-/// at 20 Mbit/s, as out of a link; but each round has flights of 30 KB and more in it that left at once, and were acknowledged a round trip
-/// later within 0.2 ms. A link of that rate takes 12 ms for them.
+/// 800 kB to a program that reads 64 KB every 20 ms from a buffer of 84 KB, 50 ms away, in the
+/// sender's capture. Its ACKs come at 20 Mbit/s, as from a link; but each round has flights of 30
+/// KB and more that left at once, and were acknowledged a round trip later within 0.2 ms. A link of
+/// that rate takes 12 ms for them.
 #[test]
 fn bursts_that_pass_at_once_refute_a_rate() {
     let seen = log(include_str!("read_in_steps.log"))
@@ -218,8 +224,9 @@ fn bursts_that_pass_at_once_refute_a_rate() {
     assert!(link <= ms(20) && window >= ms(400), "{link} and {window}{seen}");
 }
 
-/// Forty segments arrive at once at a program that does not read yet: the receiver acknowledges the first ones quickly, and
-/// the last two when the first of them are read, 10 ms later. What is read from then on is the program's pace.
+/// Forty segments arrive at once at a program that does not read yet: the receiver acknowledges the
+/// first ones quickly, and the last two when the first are read, 10 ms later. From then on the pace
+/// is the program's.
 #[test]
 fn what_is_acknowledged_when_it_is_read_is_no_slow_link() {
     let unread = |pairs: i64| 57_920 - pairs * 2_896;
@@ -234,7 +241,7 @@ fn what_is_acknowledged_when_it_is_read_is_no_slow_link() {
     log(text).rtt(ms(10)).window(End::Client, 57_920).bottleneck(End::Server, 1_000_000_000).both_ends(
         |seen| {
             let bill = seen.exchange(1);
-            // Forty segments a round trip would have taken 60 ms of the 600.
+            // With forty segments per round trip it would have taken 60 ms of the 600.
             assert!(bill.ns(Cause::ReceiverThink, Client) >= ms(530), "{seen}");
             assert!(bill.ns(Cause::ReceiveWindow, Client) <= ms(85), "{seen}");
             assert!(bill.ns(Cause::Bandwidth, Path) <= ms(10), "{seen}");
@@ -242,9 +249,9 @@ fn what_is_acknowledged_when_it_is_read_is_no_slow_link() {
     );
 }
 
-/// The first flight is small and its receiver takes its time: five acknowledgements, 0.3 ms apart. The next flights leave
-/// with them, each twice as large, and keep their spacing; the last one leaves at once and is acknowledged within a moment.
-/// No link was as slow as the first one made it seem.
+/// The first flight is small and its receiver takes its time: five ACKs, 0.3 ms apart. The next
+/// flights leave with them, each twice as large, and keep their spacing; the last one leaves at
+/// once and is acknowledged within a moment. No link was as slow as the first one suggested.
 #[test]
 fn a_first_flight_that_is_answered_slowly_is_no_slow_link() {
     let first = each(0..5, |n| format!("@50 S 2896 more #s0x{n}"));
@@ -264,8 +271,8 @@ fn a_first_flight_that_is_answered_slowly_is_no_slow_link() {
     assert!(bill.ns(Cause::Bandwidth, Path) <= ms(8), "{seen}");
 }
 
-/// Flights of forty segments, and a link that needs 0.5 ms for two of them or, every second time, 2 ms: how much of each wait
-/// was the link's is a guess. With 0.5 ms each time it is none.
+/// Flights of forty segments, and a link that needs 0.5 ms for two of them or, every second time, 2
+/// ms: the link's part of each wait is a guess. With 0.5 ms each time it is not.
 #[test]
 fn the_time_of_a_link_that_goes_by_fits_and_starts_is_a_guess() {
     for (slow, confidence) in [(2.0, Confidence::Possible), (0.5, Confidence::Likely)] {
@@ -287,8 +294,8 @@ fn the_time_of_a_link_that_goes_by_fits_and_starts_is_a_guess() {
     }
 }
 
-/// The tail of a reply is lost, and what arrived last is acknowledged alone, when the receiver's timer has run out. The link
-/// had been fast before, and it still is.
+/// The tail of a reply is lost, and the last segment to arrive is acknowledged singly, by the
+/// receiver's timer. The link had been fast before, and it still is.
 #[test]
 fn an_acknowledgement_held_back_before_a_lost_tail_is_no_slow_link() {
     let reply = "+0 S 1448 more #1\n +0 S 1448 more #2\n +0 S 1448 more #3\n +0 S 1448 more #4\n +0 S 1208 #5
@@ -313,8 +320,8 @@ fn an_acknowledgement_held_back_before_a_lost_tail_is_no_slow_link() {
     });
 }
 
-/// A transfer fills a queue of 40 ms; a second connection between the same hosts opens into it and never sees a shorter way,
-/// nor one that varies. The first one does.
+/// A transfer fills a queue of 40 ms; a second connection between the same hosts opens into it and
+/// never sees a shorter RTT, nor one that varies. The first one does.
 #[test]
 fn a_connection_that_opens_into_a_queue_waits_in_it() {
     let transfer = each(0..100, |n| {
@@ -345,11 +352,12 @@ fn a_connection_that_opens_into_a_queue_waits_in_it() {
     }
 }
 
-/// A token bucket on the sender's own interface: captures are taken behind it. Each packet carries the stamp of the time at
-/// which TCP handed it over, and is acknowledged before the next one gets through.
+/// A token bucket on the sender's own interface: captures are taken after it. Each packet has the
+/// time stamp of when TCP handed it over, and is acknowledged before the next one gets through.
 #[test]
 fn a_queue_on_the_sender_s_own_interface_is_bandwidth() {
-    // 200 segments handed over at once, one each 250 us, or the first ten of a connection, one each 6 ms.
+    // 200 segments handed over at once, one every 250 us, or the first ten of a connection, one
+    // every 6 ms.
     for (settled, count, every_ms) in [(5, 200, 0.25), (0, 10, 6.0)] {
         let reply = format!("+5 C 100\n +0 S 1448x{count} every={every_ms} more\n +0 C ack");
         let text = packet_log::settled(settled) + &reply;
@@ -372,8 +380,8 @@ fn a_queue_on_the_sender_s_own_interface_is_bandwidth() {
     }
 }
 
-/// A reader sleeps, and its host holds back what it acknowledges. The probe that the sender's timer lets go is new data: it
-/// repairs nothing, and shows no loss.
+/// A receiver's program sleeps, and its host delays the ACK. The probe sent by the sender's timer
+/// is new data: it repairs nothing, and shows no loss.
 #[test]
 fn a_probe_with_new_data_is_no_more_than_possibly_a_loss() {
     let slow =
@@ -383,8 +391,8 @@ fn a_probe_with_new_data_is_no_more_than_possibly_a_loss() {
     assert!(lost.is_none_or(|line| line.confidence == Confidence::Possible), "{seen}");
 }
 
-/// The last two segments of a reply are lost; what is left of it ends with a lone segment, whose acknowledgement is held back for
-/// 43 ms. No link is as slow as that.
+/// The last two segments of a reply are lost; the rest ends with a single segment, whose ACK is
+/// delayed by 43 ms. No link is as slow as that.
 #[test]
 fn a_lone_segment_s_timer_is_no_link() {
     let text = "handshake
@@ -404,8 +412,9 @@ fn a_lone_segment_s_timer_is_no_link() {
     });
 }
 
-/// A satellite line that is used for a quarter of the time, by a fast host and a slow one: what leaves together behind one
-/// acknowledgement needs the line for what that acknowledged, once, and nobody paces it.
+/// A satellite link that is used a quarter of the time, by a fast host and a slow one: segments
+/// that leave together after one ACK need the link for what that acknowledged, once, and nothing is
+/// paced.
 #[test]
 fn segments_that_share_an_acknowledgement_need_the_bottleneck_once() {
     const ROUNDS: usize = 12;

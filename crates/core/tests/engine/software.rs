@@ -1,4 +1,5 @@
-//! What programs do that nobody wrote for a test: servers, brokers, libraries of ciphers, as the exam records them.
+//! Programs that were not written for a test: servers, brokers, crypto libraries, as the exam
+//! records them.
 
 use tcpwhy_core::Mark;
 use tcpwhy_core::cause::Cause;
@@ -7,9 +8,10 @@ use tcpwhy_core::cause::Side::{Path, Server};
 use crate::packet_log::{End, log, ms};
 use crate::spoken::{read_marked, spent_on};
 
-/// A server writes its flight in records of their own, a tenth of a millisecond apart, and later a piece that leaves as an acknowledgement
-/// arrives (the JDK's TLS in Tomcat, which sets TCP_NODELAY). Beside the client each record is acknowledged before the next one comes; that
-/// these acknowledgements needed half a round trip to the server shows there as well that it does not mind Nagle.
+/// A server writes its flight in separate records, a tenth of a millisecond apart, and later a
+/// piece that leaves as an ACK arrives (the JDK's TLS in Tomcat, which sets TCP_NODELAY). Near the
+/// client each record is acknowledged before the next one comes; as these ACKs needed half an RTT
+/// to the server, it shows there as well that Nagle is off.
 #[test]
 fn who_does_not_mind_nagle_shows_it_far_away_too() {
     let flight = "+1 S 127 #hello\n +0 C ack\n hello+0.1 S 6\n +0 C ack\n hello+0.2 S 600\n +0 C ack\n";
@@ -23,7 +25,8 @@ fn who_does_not_mind_nagle_shows_it_far_away_too() {
     });
 }
 
-/// TLS through a proxy: a client asks for a way to the server (CONNECT, or SOCKS, which nobody reads), and sets up its session on it.
+/// TLS through a proxy: a client asks for a tunnel to the server (CONNECT, or SOCKS, which is not
+/// read), and sets up its session through it.
 #[test]
 fn what_sets_up_a_session_behind_a_proxy_s_consent_is_tls_s() {
     let text = "handshake\n +1 C 35\n +1 S 39\n +0.5 C 517 asks #hello\n hello+2 S 1333 answers\n +1 C 173\n +80 S 645\n +0 C ack";

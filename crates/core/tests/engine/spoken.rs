@@ -1,4 +1,5 @@
-//! What only the bytes of messages show: the session that is set up first, and the windows of the protocol above TCP.
+//! What only the bytes of messages show: the session that is set up first, and the windows of the
+//! protocol above TCP.
 
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::{Confidence, Exchange, Report};
@@ -8,7 +9,8 @@ use tcpwhy_wire::{Duration, Segment};
 use crate::invariants::{EVERYTHING, check};
 use crate::packet_log::{End, MSS, SERVER, each, log, ms};
 
-/// Two flights of TLS 1.2 (RFC 5246, 7.3), of which the server signs for 30 ms in the first, and a request behind them.
+/// Two flights of TLS 1.2 (RFC 5246, 7.3), with the server signing for 30 ms in the first, and a
+/// request after them.
 #[test]
 fn tls_handshake_is_the_round_trips_before_anything_is_asked() {
     let rtt = ms(20);
@@ -43,7 +45,8 @@ fn tls_handshake_is_the_round_trips_before_anything_is_asked() {
     }
 }
 
-/// A server says in clear who it is before TLS begins, as NATS does: the handshake is one all the same.
+/// A server sends a plain greeting before TLS begins, as NATS does: the handshake is one all the
+/// same.
 #[test]
 fn a_greeting_ends_no_session_that_begins_behind_it() {
     let rtt = ms(20);
@@ -62,8 +65,8 @@ fn a_greeting_ends_no_session_that_begins_behind_it() {
     }
 }
 
-/// A client of MySQL that asks for TLS says so in 36 bytes, and its ClientHello follows 22 ms later (frames 6 to 12 of an import): nobody
-/// answers the one, and both set up the session.
+/// A MySQL client requests TLS with 36 bytes, and its ClientHello follows 22 ms later (frames 6 to
+/// 12 of an import): the former is not answered, and both set up the session.
 #[test]
 fn what_asks_for_tls_sets_up_the_session_with_the_hello_behind_it() {
     let rtt = ms(20);
@@ -89,7 +92,8 @@ fn what_asks_for_tls_sets_up_the_session_with_the_hello_behind_it() {
     }
 }
 
-/// A stream's window (RFC 9113, 6.9) holds two segments; the client gives back as much 30 ms after it has them.
+/// A stream's window (RFC 9113, 6.9) holds two segments; the client returns the credit 30 ms after
+/// it has them.
 #[test]
 fn application_window_is_the_wait_for_the_protocol_s_own_credit() {
     let rtt = ms(10);
@@ -131,13 +135,13 @@ fn application_window_is_the_wait_for_the_protocol_s_own_credit() {
         let exchange = report.connections[0].exchanges.last().expect("an exchange");
         let of = |cause| spent_on(exchange, cause);
         let bill = [of(Cause::ApplicationWindow), of(Cause::RoundTrip), of(Cause::SenderThink)];
-        // The window's update needs the other half of the round trip, and so does what follows.
+        // The window update needs the other half of the round trip, and so do the data after it.
         assert_eq!(bill, [ms(30) + rtt, rtt, ms(0)], "{end:?}: {exchange:#?}");
     }
 }
 
-/// A list that its server makes piece by piece, in chunks (RFC 9112, 7.1; frames 4 to 70 of a network controller's interface): its pauses of seconds
-/// are within one answer.
+/// A list generated piece by piece by its server, in chunks (RFC 9112, 7.1; frames 4 to 70 of a
+/// network controller's interface): its pauses of seconds are within one reply.
 #[test]
 fn chunks_are_one_answer_whatever_lies_between_them() {
     let text = "handshake
@@ -178,7 +182,8 @@ fn chunks_are_one_answer_whatever_lies_between_them() {
     }
 }
 
-/// A client subscribes to samples each ten seconds on a stream that it keeps open (frames 8 to 17 of a router's telemetry): nobody owes it the first one.
+/// A client subscribes to samples every ten seconds on a stream that it keeps open (frames 8 to 17
+/// of a router's telemetry): no reply is owed, not even the first sample.
 #[test]
 fn nothing_is_owed_on_a_stream_that_its_asker_keeps_open() {
     let log = log("handshake\n +5 C 400 asks=1\n +9900 S 1000 answers=1\n +0 C ack").rtt(ms(80));
@@ -199,8 +204,8 @@ fn nothing_is_owed_on_a_stream_that_its_asker_keeps_open() {
     }
 }
 
-/// The first answer of a controller tells that its protocol is Modbus (frames 30 to 46 of one), and so that it answers a question: 422 ms are its
-/// server's, as they are where the question told that.
+/// Only the first reply of a controller shows that its protocol is Modbus (frames 30 to 46 of one),
+/// and thereby that it answers a request: 422 ms are its server's, as if the request had shown it.
 #[test]
 fn an_answer_may_tell_that_it_answers_a_question() {
     let log = log("handshake\n +3 C 12 asks=1\n +422 S 29 answers=1\n +0 C ack").rtt(ms(0.6));
@@ -226,8 +231,8 @@ fn an_answer_may_tell_that_it_answers_a_question() {
     }
 }
 
-/// Objects of CORBA call each other through a connection that the capture begins in (frames 38 to 291 of one): the end with the service's port asks each time,
-/// and nobody waits in between.
+/// CORBA objects call each other through a connection captured from the middle on (frames 38 to 291
+/// of one): the end with the service's port asks each time, and nobody waits in between.
 #[test]
 fn who_serves_by_its_port_may_ask() {
     let calls = each(1..5, |n| format!("+3000 S 168 asks={n}\n +3 C 208 answers={n}\n +0 S ack"));
@@ -241,7 +246,7 @@ fn who_serves_by_its_port_may_ask() {
     }
 }
 
-/// The report of a capture of which somebody says what its messages are.
+/// The report of a capture whose messages are marked by `says`.
 pub(crate) fn read_marked(capture: &[Segment], mut says: impl FnMut(&Segment) -> Vec<Mark>) -> Report {
     let mut analysis = Analysis::new(Options { ..EVERYTHING });
     for segment in capture {

@@ -1,15 +1,15 @@
-//! A report drawn up in shards, as threads do it; fuzz targets share this file.
+//! A report produced in shards, as threads do it; fuzz targets share this file.
 
 use tcpwhy_core::report::Report;
 use tcpwhy_core::{Coordinator, Front, Options, Shard};
 use tcpwhy_wire::Segment;
 
-/// The report of so many shards, as threads would draw it up.
+/// The report with this many shards, as threads would produce it.
 pub(crate) fn spread(segments: &[Segment], options: Options, shards: usize) -> Report {
     spread_captured(segments.iter().map(|segment| (segment, None)), options, shards)
 }
 
-/// The same, where heads are read in what was captured of payloads.
+/// The same, with heads read in the captured part of payloads.
 pub(crate) fn spread_captured<'a>(
     segments: impl Iterator<Item = (&'a Segment, Option<&'a [u8]>)>,
     options: Options,

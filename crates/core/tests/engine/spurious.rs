@@ -1,5 +1,5 @@
-//! Copies that were sent for nothing: the first one had arrived, and the path or the receiver was late (RFC 2883, RFC 3522). What shows
-//! it, and how sure a loss is where nothing does.
+//! Retransmissions that were not needed: the original had arrived, and the path or the receiver was late (RFC
+//! 2883, RFC 3522). What shows it, and how certain is a loss if nothing does?
 
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
@@ -8,8 +8,9 @@ use tcpwhy_wire::{Duration, SackBlock, Segment, Seq, TcpOptions};
 use crate::packet_log::{End, SERVER, log, ms};
 use crate::seen::Seen;
 
-/// A request goes out again after 219 ms, and 284 ms later somebody acknowledges it, on a path of 5 ms: a radio that held all of it looks
-/// the same as a copy that was lost, and as a host that took its time (frames 23 to 26 of a drone's controller).
+/// A request is retransmitted after 219 ms, and acknowledged 284 ms later, with an RTT of 5 ms: a radio that
+/// held up everything looks the same as a lost retransmission, and as a host that took its time (frames 23 to
+/// 26 of a drone's controller).
 #[test]
 fn which_of_two_copies_was_acknowledged_late_is_not_known() {
     for (late, known) in [(284, false), (3, true)] {
@@ -23,8 +24,9 @@ fn which_of_two_copies_was_acknowledged_late_is_not_known() {
     }
 }
 
-/// A stalled radio: the client's timer runs out thrice, and then all answers come at once, of which the first echoes the first copy
-/// (frames 108 to 126 of a phone's connection). The host had acknowledged in time.
+/// A stalled radio: the client's RTO expires three times, then all replies come at once, the first of which
+/// echoes the original request (frames 108 to 126 of a phone's connection). The host had acknowledged in
+/// time.
 #[test]
 fn behind_a_spurious_timeout_the_path_may_have_held_the_answer() {
     let text = "handshake\n +1 C 100\n +5 S 200\n +0 C ack\n +5 C 169 #q\n q+284 C 100..269 late=500 #again\n q+5 S 1448 late=770\n +0 C ack";
@@ -32,8 +34,9 @@ fn behind_a_spurious_timeout_the_path_may_have_held_the_answer() {
     assert_eq!(seen.exchange(2).of(Cause::ServerThink).confidence, Possible, "{seen}");
 }
 
-/// The last 648 bytes of a write go out again after 125 ms, and are acknowledged at once (frames 546 to 549 of an upload to Windows, which
-/// holds acknowledgements for up to 200 ms and has no D-SACK): whether the first copy was lost, nobody can tell.
+/// The last 648 bytes of a write are retransmitted after 125 ms, and acknowledged at once (frames 546 to 549
+/// of an upload to Windows, which delays ACKs by up to 200 ms and has no D-SACK): it is unknown whether the
+/// original was lost.
 #[test]
 fn a_probe_finds_a_loss_for_certain_only_where_the_peer_would_say_that_it_did_not() {
     let text = "handshake\n +5 C 1448x4 #w\n w+0.2 S ack\n +0.1 C 648 lost #tail\n tail+125 C 5792..6440\n +0 S ack\n +5 S 100\n +0 C ack";
@@ -46,9 +49,10 @@ fn a_probe_finds_a_loss_for_certain_only_where_the_peer_would_say_that_it_did_no
     }
 }
 
-/// A reply goes out again 100 ms later, where the client had held back its acknowledgement (frames 170 to 172 of a mail client's), or for seconds
-/// to a host that answers no more (frames 1380 to 1897 of a laptop whose VPN had come up): beside the client both copies passed, and the path
-/// lost neither. Near the server nobody knows.
+/// A reply is retransmitted 100 ms later, when the client had delayed its ACK (frames 170 to 172 of a mail
+/// client's capture), or for seconds to a host that no longer answers (frames 1380 to 1897 of a laptop whose
+/// VPN had come up): near the client both transmissions were captured, and the path lost neither. Near the
+/// server it is unknown.
 #[test]
 fn beside_the_receiver_the_path_lost_nothing_that_passed() {
     for (copies, most) in [("first+100 S 0..53", Possible), ("first+300 S 0..53\n first+900 S 0..53", Likely)]
@@ -66,9 +70,10 @@ fn beside_the_receiver_the_path_lost_nothing_that_passed() {
     }
 }
 
-/// A Wi-Fi stands still for 300 ms: the client's timer runs out, and the acknowledgement of the first copy comes 68 ms behind the second one, on
-/// a path of 19 ms (frames 241 to 299 of a laptop's TLS). Without time stamps nothing tells which copy it is for, so that the timer is no
-/// more than likely, until a D-SACK for the second: the path was late, and lost nothing.
+/// A Wi-Fi stalls for 300 ms: the client's RTO expires, and the original's ACK comes 68 ms after the
+/// retransmission, with an RTT of 19 ms (frames 241 to 299 of a laptop's TLS). Without time stamps it is
+/// unknown which of them it acknowledges, so the timer is only likely, until a D-SACK for the retransmission:
+/// the path was late, and lost nothing.
 #[test]
 fn which_copy_was_acknowledged_says_the_d_sack() {
     for (first, told, timers, late) in
@@ -86,9 +91,9 @@ fn which_copy_was_acknowledged_says_the_d_sack() {
     }
 }
 
-/// An upload's segment goes out again after 680 ms, and is acknowledged 121 ms later on a path of 258 ms (frames 3121 to 3191 of a laptop's TLS):
-/// that is for the first copy, and the path was late. An acknowledgement a round trip behind the copy is for the
-/// copy, or the first one's was lost.
+/// An upload's segment is retransmitted after 680 ms, and acknowledged 121 ms later with an RTT of 258 ms
+/// (frames 3121 to 3191 of a laptop's TLS): that is for the original, and the path was late. An ACK a round
+/// trip after the retransmission is for that, or the original's ACK was lost.
 #[test]
 fn no_copy_is_acknowledged_sooner_than_it_can_have_arrived() {
     for (lost, acked, timers) in [("late=545", "q+0 S ack", 0.0), ("lost", "again+0 S ack", 680.0)] {
@@ -98,7 +103,7 @@ fn no_copy_is_acknowledged_sooner_than_it_can_have_arrived() {
         let seen = log(text).rtt(ms(258)).without_timestamps().seen_at(End::Client);
         let timer = seen.spent(Cause::Rto, Side::Path);
         assert!((timer - ms(timers)).as_nanos().abs() <= ms(1).as_nanos(), "{seen}");
-        // A host that has these bytes acknowledges a second copy at once as well (RFC 9293, 3.10.7.4).
+        // A host that has these bytes acknowledges a retransmission at once as well (RFC 9293, 3.10.7.4).
         let sure = seen.lines(Cause::Rto, Side::Path).iter().any(|line| line.confidence == Certain);
         assert!(!sure, "{seen}");
         let queued = seen.spent(Cause::Queueing, Side::Path);
@@ -106,9 +111,9 @@ fn no_copy_is_acknowledged_sooner_than_it_can_have_arrived() {
     }
 }
 
-/// A request that goes out again after 240 ms, and a D-SACK for that with the first acknowledgement of all, 288 ms behind the first copy on a path of 15 ms (frames 198
-/// to 214): no host holds back an acknowledgement for as long, so that the path had held the request, whatever the server took. One that comes 40
-/// ms behind the first copy leaves the rest to the server.
+/// A request is retransmitted after 240 ms, with a D-SACK for that in the very first ACK, 288 ms after the
+/// original with an RTT of 15 ms (frames 198 to 214): no host delays an ACK for so long, so the path had held
+/// the request, whatever the server's time. An ACK 40 ms after the original leaves the rest to the server.
 #[test]
 fn no_host_acknowledges_so_late_what_it_had() {
     for (held, surest) in [(260.0, Possible), (0.0, Likely)] {
@@ -123,9 +128,9 @@ fn no_host_acknowledges_so_late_what_it_had() {
     }
 }
 
-/// A router does not echo the keys of a password, and acknowledges each only when it comes again, 65 ms later: it had held back its
-/// acknowledgement, which a client whose timer runs so short cannot know (frames 261 to 332 of a router's telnet, fifteen keys in a row).
-/// Whoever had waited for as long as hosts hold it back knows more.
+/// A router does not echo the keys of a password, and acknowledges each only when it is retransmitted, 65 ms
+/// later: it had delayed its ACK, which a client with such a short timer cannot know (frames 261 to 332 of a
+/// router's telnet, fifteen keys in a row). A client that had waited for the longest delayed ACK knows more.
 #[test]
 fn a_lone_copy_within_a_held_back_acknowledgement_may_be_for_nothing() {
     for (timer, most) in [(65, Possible), (400, Likely)] {
@@ -142,8 +147,9 @@ fn a_lone_copy_within_a_held_back_acknowledgement_may_be_for_nothing() {
     }
 }
 
-/// Beside the receiver the first copy has passed, and its host did not take it. What acknowledges the second one comes sooner than
-/// any acknowledgement of that host had, which says something of the host and nothing of the path.
+/// Near the receiver the original was captured, but its host did not accept it. The ACK of the retransmission
+/// comes sooner than any ACK of that host before, which says something about the host and nothing about the
+/// path.
 #[test]
 fn beside_the_receiver_a_prompt_acknowledgement_answers_the_copy() {
     let text = "@0 C syn\n +1 S syn\n +0 C ack\n +5 C 100\n +1 S 300\n +0 C ack\n +20 C 500 refused #q\n \
@@ -154,8 +160,9 @@ fn beside_the_receiver_a_prompt_acknowledgement_answers_the_copy() {
     assert_eq!(seen.spent(Cause::Queueing, Side::Path), ms(0), "{seen}");
 }
 
-/// What its receiver reports to be missing was lost, although the path has become shorter meanwhile, so that the copy is acknowledged
-/// sooner than anything had been. Where nothing is reported, the first one may have come late.
+/// A segment that its receiver reports missing was lost, although the path has become shorter meanwhile, so
+/// that its retransmission is acknowledged sooner than anything before. If nothing is reported, the original
+/// may have come late.
 #[test]
 fn what_is_reported_missing_was_lost_however_soon_its_copy_is_acknowledged() {
     for (behind, lost) in [("first+0 C 1448x2\n first+10 S ack\n +0 S ack", true), ("", false)] {
@@ -170,8 +177,8 @@ fn what_is_reported_missing_was_lost_however_soon_its_copy_is_acknowledged() {
     }
 }
 
-/// A phone's network stands for two seconds (frames 132 to 274 behind it): the SYN goes out again meanwhile, and both are answered. The first
-/// answer may be the first SYN's, whatever it echoes.
+/// A phone's network stalls for two seconds (frames 132 to 274 beyond it): the SYN is retransmitted
+/// meanwhile, and both are answered. The first answer may be to the first SYN, whatever it echoes.
 #[test]
 fn a_second_syn_may_not_have_been_needed() {
     let text = "@0 C syn #one\n @1005 C syn\n one+0 S syn\n +0 C ack";
@@ -184,9 +191,10 @@ fn a_second_syn_may_not_have_been_needed() {
     }
 }
 
-/// A path of 859 ms stands for half a second more, and the SYN goes out again: its answer echoes the first one's stamp (frames 321 to 994 of a browser
-/// behind a busy router). Neither was lost. One that comes a timer late may be the answer's second copy, and one that comes later, at no
-/// timer's time, has stood, possibly (frames 1174 to 1397 of a phone's network that stands for seconds).
+/// A path with an RTT of 859 ms stalls for half a second more, and the SYN is retransmitted: its answer
+/// echoes the first one's stamp (frames 321 to 994 of a browser with a busy router). Neither was lost. An
+/// answer one timer late may be the SYN-ACK's retransmission, and a later one, at no timer's time, was
+/// possibly held up (frames 1174 to 1397 of a phone's network that stalls for seconds).
 #[test]
 fn a_syn_that_was_answered_was_not_lost() {
     for (late, lost) in [(500, false), (1000, true), (1512, false)] {
@@ -205,8 +213,9 @@ fn a_syn_that_was_answered_was_not_lost() {
     }
 }
 
-/// A phone's answer is lost twice; a probe of the idle connection repeats the byte before it, and a D-SACK names that one (frames 1092 to 1105 of a screen
-/// that is shown elsewhere): what the answer's copies repaired was lost all the same. One that names the answer says that it was not.
+/// A phone's reply is lost twice; a keep-alive probe repeats the byte before it, and a D-SACK names that
+/// (frames 1092 to 1105 of a screen mirrored elsewhere): the loss repaired by the retransmissions was real. A
+/// D-SACK that names the reply shows that it was not.
 #[test]
 fn what_arrived_twice_before_a_message_says_nothing_of_its_copies() {
     for (twice, lost) in [("199..200", true), ("200..246", false)] {
@@ -220,8 +229,9 @@ fn what_arrived_twice_before_a_message_says_nothing_of_its_copies() {
     }
 }
 
-/// A question and two copies of it stand on their way for seconds, and an answer comes sooner than the last of these can have brought it (frames 2192 to 2370 of
-/// a client's updates): whoever had it, or a copy before that, would have acknowledged it within 200 ms.
+/// A request and two retransmissions are held up on the path for seconds, and a reply comes sooner than the
+/// last of them can have triggered it (frames 2192 to 2370 of a client's updates): a host that had it, or an
+/// earlier transmission, would have acknowledged it within 200 ms.
 #[test]
 fn what_is_answered_too_soon_for_its_last_copy_was_late_on_its_way() {
     let text = "handshake
@@ -244,8 +254,9 @@ fn what_is_answered_too_soon_for_its_last_copy_was_late_on_its_way() {
     assert_eq!(bill.of(Cause::Queueing).confidence, Possible, "{seen}");
 }
 
-/// The way up takes 14 kB/s, and a question of two segments is acknowledged after 1,010 ms instead of 247, 5 ms before its answer (frames 89 to 117 of an
-/// upload): what the server took is no more than passed behind the acknowledgement. One that a timer of acknowledgements may have held says nothing.
+/// The uplink carries 14 kB/s, and a request of two segments is acknowledged after 1,010 ms instead of 247, 5
+/// ms before its reply (frames 89 to 117 of an upload): the server took no more than the time after the ACK.
+/// An ACK that may have been delayed by a timer shows nothing.
 #[test]
 fn a_question_that_is_acknowledged_late_by_itself_had_just_arrived() {
     let text = "handshake
@@ -265,9 +276,10 @@ fn a_question_that_is_acknowledged_late_by_itself_had_just_arrived() {
     assert!(seen.exchange(1).of(Cause::ServerThink).ns >= ms(440), "{seen}");
 }
 
-/// The same 150 ms late, between the timers of Linux and those of older hosts (frames 217 to 231 of a browser's; frames 1209 to 1227 of a telephone's, one
-/// segment, 100 ms late): one small write is acknowledged by a timer or at once, and what is longer than a segment at once. Of two small ones the
-/// second may be when the program reads.
+/// The same 150 ms late, between the delayed-ACK timers of Linux and those of older hosts (frames 217 to 231
+/// of a browser's capture; frames 1209 to 1227 of a phone's, one segment, 100 ms late): one small write is
+/// acknowledged by a timer or at once, and more than a segment at once. The second of two small ones may be
+/// acknowledged when the program reads.
 #[test]
 fn what_is_acknowledged_between_timers_was_late() {
     let asks = ["C 1460 late=140 more\n +0 C 1157 late=150 #asked", "C 300 late=150 #asked"];
@@ -285,8 +297,9 @@ fn what_is_acknowledged_between_timers_was_late() {
     }
 }
 
-/// In the middle of a connection all questions so far went out twice, so that nothing shows how far away their server is: a D-SACK behind the answer
-/// says all the same that the first copy had arrived (frames 80 to 141 of a browser's that polls a television). The path had stood still.
+/// In the middle of a connection all requests so far were sent twice, so the server's distance is unknown: a
+/// D-SACK after the reply shows all the same that the original had arrived (frames 80 to 141 of a browser
+/// that polls a television). The path had stalled.
 #[test]
 fn a_d_sack_of_a_server_of_unknown_distance_tells_as_much() {
     let asked = "C 110 late=650 #a\n a+646 C 0..110 late=130 #b\n a+0 S 110\n b+0 S ack\n +4 C ack";
@@ -299,9 +312,10 @@ fn a_d_sack_of_a_server_of_unknown_distance_tells_as_much() {
     assert!(bill.of(Cause::ServerThink).confidence <= Possible, "{seen}");
 }
 
-/// A mobile network stands still for 2.4 s: three small segments go out, and all of them again as one, twice. What acknowledges the first two one by
-/// one ends within that (frames 210 to 264 of a phone's; frames 3430 to 3438 of a browser's behind Wi-Fi): neither copy had arrived, and no
-/// timer repaired anything. One that ends where a copy does may be for that.
+/// A mobile network stalls for 2.4 s: three small segments leave, and then all of them as one, twice. The
+/// separate ACKs of the first two end within that (frames 210 to 264 of a phone's capture; frames 3430 to
+/// 3438 of a browser's on Wi-Fi): neither retransmission had arrived, and no timer repaired anything. An ACK
+/// that ends where a retransmission does may be for that.
 #[test]
 fn what_is_acknowledged_within_a_copy_had_left_before_it() {
     for (last, within) in [(2300, true), (2425, true), (2300, false)] {
@@ -322,8 +336,9 @@ fn what_is_acknowledged_within_a_copy_had_left_before_it() {
     }
 }
 
-/// A ping goes out three times within a second, and two D-SACKs behind its answer name both copies (frames 675 to 740 of a browser's idle connection):
-/// the first one had arrived. A single D-SACK leaves one copy that may have brought it, the first one: behind that, the second was for nothing.
+/// A ping is sent three times within a second, and two D-SACKs after its reply name both retransmissions
+/// (frames 675 to 740 of a browser's idle connection): the original had arrived. After a single D-SACK, the
+/// first retransmission may have delivered it; then the second was unnecessary.
 #[test]
 fn as_many_d_sacks_as_copies_say_that_the_first_one_had_arrived() {
     for (second, lost) in [("late=500", false), ("lost", true)] {
@@ -340,9 +355,10 @@ fn as_many_d_sacks_as_copies_say_that_the_first_one_had_arrived() {
     }
 }
 
-/// One SYN, and its SYN-ACK 1.4 or 2.2 s later on a path of 25 ms (frames 54 to 69 of a browser's beside a download, whose server's second SYN-ACK comes
-/// 1.2 s behind the first; frames 967 to 972 of a scanner's): no timer of the server's runs for as long, so that the path had stood, possibly.
-/// A server's timer or two is a SYN-ACK's that was lost.
+/// One SYN, and its SYN-ACK 1.4 or 2.2 s later with an RTT of 25 ms (frames 54 to 69 of a browser's capture
+/// during a download, whose server's second SYN-ACK comes 1.2 s after the first; frames 967 to 972 of a
+/// scanner's): no server's timer runs for so long, so the path possibly stalled. After one or two of a
+/// server's timers, a SYN-ACK was lost.
 #[test]
 fn a_syn_ack_that_comes_at_no_timers_time_was_not_lost() {
     for (late, lost) in [(1361, false), (2216, false), (1010, true), (3040, true), (7050, true)] {
@@ -358,8 +374,9 @@ fn a_syn_ack_that_comes_at_no_timers_time_was_not_lost() {
     }
 }
 
-/// Between the ends a SYN-ACK comes again by a timer of 300 ms, and then what acknowledges the first one, whose stamp it echoes: that had arrived (frames 759 to 878
-/// at a hotspot), 36.7 ms behind the SYN here, and nothing was lost. What echoes the second may have waited for that.
+/// Between the ends a SYN-ACK is retransmitted by a timer of 300 ms, then comes an ACK that echoes the first
+/// one's stamp: that had arrived (frames 759 to 878 at a hotspot), 36.7 ms after the SYN here, and nothing
+/// was lost. An ACK that echoes the second may have waited for that.
 #[test]
 fn a_syn_ack_whose_stamp_is_echoed_was_not_lost() {
     for first in [true, false] {
@@ -380,8 +397,9 @@ fn a_syn_ack_whose_stamp_is_echoed_was_not_lost() {
     }
 }
 
-/// A question goes out again, and its answer comes before the D-SACK for the copy, which finds the next question under way (frames 2381 to 2491 of a browser's
-/// behind a telephone): the path had stood all the same. Where none comes, the copy may have been needed.
+/// A request is retransmitted, and its reply comes before the D-SACK for that, which arrives during the next
+/// request (frames 2381 to 2491 of a browser on a phone's network): the path had stalled all the same.
+/// Without a D-SACK, the retransmission may have been needed.
 #[test]
 fn a_d_sack_behind_the_end_of_an_exchange_says_the_same_of_it() {
     for (copy, lost) in [("late=687", false), ("lost", true)] {
@@ -401,8 +419,9 @@ fn a_d_sack_behind_the_end_of_an_exchange_says_the_same_of_it() {
     }
 }
 
-/// A server's messages, one every half a second, on a path that stands now and then: the D-SACK for a copy comes 80 us behind the acknowledgement, when
-/// the next message has left (frames 349 to 353 of an SSH server's, which shows what a program prints).
+/// A server's messages, one every half a second, on a path that stalls now and then: the D-SACK for a
+/// retransmission comes 80 us after the ACK, when the next message has left (frames 349 to 353 of an SSH
+/// server, showing a program's output).
 #[test]
 fn a_d_sack_behind_the_next_message_is_of_the_one_before_it() {
     for (copy, lost) in [("late=90", false), ("lost", true)] {
@@ -418,8 +437,9 @@ fn a_d_sack_behind_the_next_message_is_of_the_one_before_it() {
     }
 }
 
-/// Two segments and a tail loss probe 17 ms behind them, which goes back by a full segment (Windows), on a path of 6 ms that stands: all is acknowledged when the probe
-/// can have arrived, and a D-SACK names it at the same instant (frames 395 to 399 of a browser's). Nothing was lost.
+/// Two segments and a tail loss probe 17 ms after them, which goes back by a full segment (Windows), on a
+/// path of 6 ms that stalls: all is acknowledged when the probe can have arrived, and a D-SACK names it at
+/// the same instant (frames 395 to 399 of a browser's capture). Nothing was lost.
 #[test]
 fn a_tail_probe_that_a_d_sack_names_had_found_nothing() {
     for (late, lost) in [("late=17.4", false), ("lost", true)] {
@@ -437,8 +457,9 @@ fn a_tail_probe_that_a_d_sack_names_had_found_nothing() {
     }
 }
 
-/// The first of two segments is lost. A tail loss probe that goes back by a full segment brings most of it, and a timer the rest (frames 1427 to 1500 of a browser's on
-/// Windows). What D-SACKs name of either copy is a part of it: the rest of it was missing.
+/// The first of two segments is lost. A tail loss probe that goes back by a full segment delivers most of it,
+/// and a timer the rest (frames 1427 to 1500 of a browser on Windows). The D-SACKs name only a part of either
+/// retransmission: its rest was missing.
 #[test]
 fn a_copy_of_which_a_part_had_arrived_was_needed() {
     let text = "handshake\n +1 C 100\n +1 S 100\n +0 C ack\n +20 C 1460 lost more #a\n +0 C 322 #b\n b+0 S ack\n a+265 C 422..1882 #p\n p+0 S ack\n \
@@ -463,9 +484,10 @@ fn a_copy_of_which_a_part_had_arrived_was_needed() {
     assert!(bill.ns(Cause::ServerThink, Side::Server) < ms(4), "{seen}");
 }
 
-/// A telephone's network stands for 4.5 s: the first acknowledgement of all names a copy that had left 2.5 s before it, on a path of 174 ms, and all are named in the end (frames
-/// 3539 to 3579). Whoever has a copy acknowledges it as it comes, so that the path had held that, and the question with it, possibly. What left no
-/// longer ago than the way takes says nothing of that.
+/// A phone's network stalls for 4.5 s: the very first ACK names a retransmission that had left 2.5 s before
+/// it, with an RTT of 174 ms, and all are named in the end (frames 3539 to 3579). A host acknowledges a
+/// retransmission on arrival, so the path had held that, and possibly the request too. A retransmission that
+/// left within one RTT shows nothing of that.
 #[test]
 fn a_copy_that_is_told_late_had_stood_and_its_question_with_it() {
     for (late, stood) in [(3630, true), (0, false)] {
@@ -487,8 +509,8 @@ fn a_copy_that_is_told_late_had_stood_and_its_question_with_it() {
     }
 }
 
-/// A message goes out again by itself, and then with the one behind it as one segment: two D-SACKs name both copies, each with the edges of its own (frames 405 to
-/// 412 of the same server's).
+/// A message is retransmitted singly, and then with the next one as one segment: two D-SACKs name both
+/// retransmissions, each with its own edges (frames 405 to 412 of the same server).
 #[test]
 fn a_copy_of_two_messages_is_one_copy() {
     let before = "+500 S 52\n +0 C ack\n".repeat(4);

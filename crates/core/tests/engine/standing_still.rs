@@ -1,4 +1,5 @@
-//! Hosts and paths that stand still for a moment, as a virtual machine's do: what held the sender is the same, and both ends see it.
+//! Hosts and paths that stall for a moment, like those of a virtual machine: the cause that held the sender
+//! is the same, and both ends see it.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
@@ -8,7 +9,7 @@ use tcpwhy_wire::{Duration, Segment};
 use crate::packet_log::{End, MSS, each, log, ms, settled};
 use crate::seen::Seen;
 
-/// A transfer over a link of 100 Mbit/s, whose every second segment is acknowledged.
+/// A transfer over a link of 100 Mbit/s, with every second segment acknowledged.
 fn transfer(name: &str, pairs: i64) -> String {
     let data = each(0..pairs, |n| {
         let more = if n + 1 < pairs { " more" } else { "" };
@@ -18,7 +19,8 @@ fn transfer(name: &str, pairs: i64) -> String {
     format!("{data}\n{}", each(0..pairs, |n| format!("{name}{n}+0 C ack")))
 }
 
-/// The first flight after an idle time arrives 5 ms late: the path held it for so long, its window for the rest of the round.
+/// The first flight after an idle time arrives 5 ms late: the path held it for so long, its window for the
+/// rest of the round.
 #[test]
 fn a_flight_that_was_late_waited_on_the_path() {
     let rtt = ms(20);
@@ -46,8 +48,9 @@ fn a_flight_that_was_late_waited_on_the_path() {
     });
 }
 
-/// A receiver's application is stopped while a flight arrives over some milliseconds, and its host acknowledges all of it when it
-/// goes on: far away that is long after the flight left, beside it shortly after its end.
+/// A receiver's application is stopped while a flight arrives over some milliseconds, and its host
+/// acknowledges all of it when it resumes: far away that is long after the flight left, near it shortly after
+/// its end.
 #[test]
 fn a_flight_that_a_stopped_reader_acknowledges_at_once_waited_for_the_reader() {
     let rtt = ms(0.2);
@@ -65,13 +68,13 @@ fn a_flight_that_a_stopped_reader_acknowledges_at_once_waited_for_the_reader() {
     let stopped = log(text).rtt(rtt).window(End::Client, 400_000).bottleneck(End::Server, 100_000_000);
     stopped.both_ends(|seen| {
         let held = seen.exchange(2).ns(Cause::ReceiverThink, Client);
-        // The end of the flight came 6.9 ms behind its beginning.
+        // The end of the flight came 6.9 ms after its beginning.
         assert!(held >= ms(3.5) && held <= ms(4.5), "{seen}");
     });
 }
 
-/// What Nagle holds leaves 4 ms behind the acknowledgement that lets it go: its host was stopped. The same two pieces were
-/// held before.
+/// Data held by Nagle leaves 4 ms after the ACK that releases it: its host was stopped. The same two pieces
+/// were held before.
 #[test]
 fn a_hold_that_its_own_host_ended_late_is_no_pause() {
     let rtt = ms(2);
@@ -84,7 +87,8 @@ fn a_hold_that_its_own_host_ended_late_is_no_pause() {
     });
 }
 
-/// Room for one segment more, where its sender would send two: that waits as for a window that is full to the byte.
+/// Room for one more segment, where the sender would send two: it waits as for a window that is full to the
+/// byte.
 #[test]
 fn a_window_with_room_for_one_segment_of_two_is_used_up() {
     let rtt = ms(26);
@@ -96,7 +100,7 @@ fn a_window_with_room_for_one_segment_of_two_is_used_up() {
     log(text).rtt(rtt).window(End::Client, window).both_ends(|seen| {
         let expected = [(Cause::RoundTrip, Path, rtt), (Cause::ReceiveWindow, Client, rtt.times(5))];
         let bill = seen.exchange(1).is(&expected);
-        // Other stacks would have sent the one.
+        // Other stacks would have sent the single segment.
         assert_eq!(bill.of(Cause::ReceiveWindow).confidence, Likely, "{seen}");
     });
 }
@@ -116,8 +120,8 @@ fn a_small_window_with_room_for_a_segment_holds_nothing() {
     });
 }
 
-/// A path stands while a question is on its way: the acknowledgement of it, and the answer behind that, come at one instant (frames 1382 to 1396 of
-/// a browser's connection). A server that thinks has acknowledged before.
+/// A path stalls while a request is in transit: its ACK and then its reply come at one instant (frames 1382
+/// to 1396 of a browser's connection). A server that thinks has acknowledged before.
 #[test]
 fn an_acknowledgement_that_comes_with_the_answer_had_not_waited_for_it() {
     for (late, thinks, sure) in [(190, 2, Possible), (0, 190, Likely)] {
@@ -125,9 +129,10 @@ fn an_acknowledgement_that_comes_with_the_answer_had_not_waited_for_it() {
     }
 }
 
-/// No host holds back an acknowledgement for less than 40 ms: one that comes 17 or 20 ms late, by itself, and before the answer by a few, had
-/// not waited for that either (frames 6 to 9 and 42 to 45 of a browser's connection, whose round trips are 3 to 53 ms). The mailbox's question
-/// and its copy 51 ms behind it are acknowledged in one millisecond, 106 of them late (frames 16 to 20).
+/// No host delays an ACK by less than 40 ms: a bare ACK 17 or 20 ms late, a few ms before the reply, had not
+/// waited for that either (frames 6 to 9 and 42 to 45 of a browser's connection, with RTTs of 3 to 53 ms).
+/// The mailbox's request and its retransmission 51 ms later are acknowledged within one millisecond, 106 of
+/// them late (frames 16 to 20).
 #[test]
 fn an_acknowledgement_that_no_timer_held_shows_when_the_question_arrived() {
     for (late, thinks, sure) in
@@ -138,7 +143,8 @@ fn an_acknowledgement_that_no_timer_held_shows_when_the_question_arrived() {
     }
 }
 
-/// How sure a wait of a server is, seen at the client, whose question is `late` on its way and acknowledged as it arrives.
+/// The confidence of a server's wait, seen at the client, whose request is `late` on the path and
+/// acknowledged on arrival.
 fn surest_of_server(late: f64, thinks: f64) -> Option<Confidence> {
     let text = format!(
         "handshake\n +5 C 100\n +0 S ack\n +2 S 200\n +0 C ack\n +9000 C 41 late={late} #q\n q+0 S ack\n q+{thinks} S 41\n +0 C ack"
@@ -149,8 +155,9 @@ fn surest_of_server(late: f64, thinks: f64) -> Option<Confidence> {
     own.map(|line| line.confidence).max()
 }
 
-/// A phone's network stands for two seconds. An answer comes behind that, and in one instant with it the copies that its server had sent by its timers
-/// (frames 554 to 667 of a laptop behind it): nobody had heard of the answer yet, so that it had stood for as long as those run at least.
+/// A phone's network stalls for two seconds. A reply comes after that, and in the same instant the
+/// retransmissions of its server's timers (frames 554 to 667 of a laptop on it): the reply had not been
+/// acknowledged yet, so it had been held up for at least as long as those timers.
 #[test]
 fn an_answer_with_a_copy_of_its_tail_had_stood_on_the_path() {
     for copied in [true, false] {
@@ -165,8 +172,8 @@ fn an_answer_with_a_copy_of_its_tail_had_stood_on_the_path() {
     }
 }
 
-/// An answer, its probe and the copy that its sender's timer sent come in one instant (frames 186 to 207): the answer had left 200 ms before, at least.
-/// One that comes alone is the server's, as far as is known.
+/// A reply, its probe and its timer's retransmission come in one instant (frames 186 to 207): the reply had
+/// left at least 200 ms before. If it comes singly, the time is the server's, as far as is known.
 #[test]
 fn an_answer_that_comes_with_its_copy_had_stood_on_the_path() {
     for stood in [true, false] {
@@ -183,8 +190,9 @@ fn an_answer_that_comes_with_its_copy_had_stood_on_the_path() {
     }
 }
 
-/// An answer of 268 ms that stood for 567 by its own stamp comes with its copy, which left 240 ms later (frames 333 to 428 of a browser's OCSP): what
-/// the copy shows is part of what the stamp does.
+/// A reply after 268 ms, held up for 567 by its own stamp, comes with its retransmission, which left 240 ms
+/// later (frames 333 to 428 of a browser's OCSP): what the retransmission shows is part of what the stamp
+/// does.
 #[test]
 fn what_a_copy_shows_of_an_answer_s_way_its_stamp_has_told() {
     let ask =
@@ -194,8 +202,9 @@ fn what_a_copy_shows_of_an_answer_s_way_its_stamp_has_told() {
     assert!(queued >= ms(560) && queued <= ms(575), "{seen}");
 }
 
-/// What says nothing of when an answer left, 200 ms behind its request: a copy of the answer before it that comes with it, one that a timer of
-/// a data centre lets go after 0.9 ms (rto_min, ip-route(8)), a probe (RFC 8985, 7.3), and one of the request, whose bytes have the numbers of the answer's.
+/// Nothing shows when a reply left, 200 ms after its request: neither a retransmission of the previous reply
+/// that comes with it, nor one sent by a data centre's timer after 0.9 ms (rto_min, ip-route(8)), nor a probe
+/// (RFC 8985, 7.3), nor one of the request whose sequence numbers equal the reply's.
 #[test]
 fn an_answer_stood_by_no_other_copy_than_its_own() {
     let settled = settled(6);
@@ -213,7 +222,8 @@ fn an_answer_stood_by_no_other_copy_than_its_own() {
     }
 }
 
-/// The same behind a request that had gone out again meanwhile (frames 239 to 276): the answer had left before that arrived.
+/// The same after a request that had been retransmitted meanwhile (frames 239 to 276): the reply had left
+/// before that arrived.
 #[test]
 fn an_answer_that_stood_had_answered_the_first_copy() {
     let text = "handshake\n +5 C 100\n +1 S 300\n +0 C ack\n +20 C 541 #ask\n ask+253 C 100..641 #again\n \
@@ -229,8 +239,8 @@ fn an_answer_that_stood_had_answered_the_first_copy() {
     );
 }
 
-/// A path delivers the answer's packet twice, 5 ms apart: the second one has its number and its time stamp, and says nothing of when that
-/// left.
+/// A path delivers the reply's packet twice, 5 ms apart: the duplicate has its number and its time stamp, and
+/// does not show when it left.
 #[test]
 fn a_packet_that_the_path_doubles_had_not_stood() {
     let doubled = log(settled(4) + "+5 C 100 #ask\n ask+300 S 200 #reply\n reply+8 C ack").rtt(ms(20));
@@ -244,8 +254,8 @@ fn a_packet_that_the_path_doubles_had_not_stood() {
     }
 }
 
-/// Between the ends, nearer to the server: the answer stood on the first quarter of its way until its server's timer had run out, and
-/// passes with the copy, as it does beside the client.
+/// Between the ends, nearer to the server: the reply was held up on the first quarter of the path until its
+/// server's RTO had expired, and passes with the retransmission, as it does near the client.
 #[test]
 fn an_answer_may_have_stood_on_the_shorter_part_of_its_way() {
     for sixteenths in [4_i32, 12] {
@@ -262,8 +272,9 @@ fn an_answer_may_have_stood_on_the_shorter_part_of_its_way() {
     }
 }
 
-/// Linear timeouts (tcp_thin_linear_timeouts, tcp(7)): a request goes out a third time as the answer to its second copy passes. Its bytes have
-/// the numbers of the answer's, and the first one was lost all the same.
+/// Linear timeouts (tcp_thin_linear_timeouts, tcp(7)): a request is sent a third time as the reply to its
+/// second transmission passes. Its sequence numbers equal the reply's, and the original was lost all the
+/// same.
 #[test]
 fn a_copy_of_the_request_is_none_of_the_answer_s() {
     let text = settled(4)
@@ -274,8 +285,8 @@ fn a_copy_of_the_request_is_none_of_the_answer_s() {
     assert_eq!(seen.spent(Cause::Queueing, Path), ms(0), "{seen}");
 }
 
-/// A segment that others overtake, and of which a copy was sent for nothing, has stopped no start: flights double on beyond what they were.
-/// Where one was lost, they grow slowly behind its repair.
+/// A segment that was overtaken, and retransmitted unnecessarily, has not ended slow start: flights keep
+/// doubling. If one was lost, they grow slowly after its repair.
 #[test]
 fn a_start_goes_on_behind_what_was_overtaken() {
     let rtt = ms(40);
@@ -306,8 +317,9 @@ fn a_start_goes_on_behind_what_was_overtaken() {
     });
 }
 
-/// Nagle's hold lasts until an acknowledgement that its receiver held back for 42 ms and a switch for 92 more, as its own time stamp shows
-/// (frames 21 to 30 of a schedule's test). Its sender cannot tell the two apart; who is to change something can.
+/// Nagle's hold lasts until an ACK that its receiver delayed by 42 ms and a switch by 92 more, as its own
+/// time stamp shows (frames 21 to 30 of a scheduling test). Its sender cannot tell the two apart, but whoever
+/// has to fix it can.
 #[test]
 fn what_an_acknowledgement_stands_on_its_way_nobody_held_back() {
     for (held_back, late, holds, stands) in [(42, 92, 42.0, 92.0), (0, 200, 200.0, 0.0)] {
@@ -317,14 +329,15 @@ fn what_an_acknowledgement_stands_on_its_way_nobody_held_back() {
         );
         let seen = log(text).rtt(ms(1)).seen_at(End::Server);
         let (held, stood) = (seen.spent(Cause::NagleDelayedAck, Server), seen.spent(Cause::Queueing, Path));
-        // As long as a timer: a box that acknowledges for it.
+        // As long as a timer: a box that acknowledges in its place.
         assert!((held - ms(holds)).max(ms(holds) - held) <= ms(3), "{seen}");
         assert!((stood - ms(stands)).max(ms(stands) - stood) <= ms(3), "{seen}");
     }
 }
 
-/// A question is acknowledged by itself after 259 ms, by a host 29 ms away, which holds nothing back for so long (frames 2054 to 2084 of a browser's
-/// on Wi-Fi): it or the acknowledgement stood, and what the server took is no more than possible, unless its stamps say that. After 150 ms its timer may have run.
+/// A request gets a bare ACK after 259 ms, from a host 29 ms away, which delays nothing for so long (frames
+/// 2054 to 2084 of a browser on Wi-Fi): it or the ACK was held up, and the server's time is at most possible,
+/// unless its stamps show it. After 150 ms its timer may have expired.
 #[test]
 fn an_acknowledgement_later_than_any_timer_had_stood() {
     for (acked, stamps, most) in [(230.5, false, Possible), (230.5, true, Likely), (150.0, true, Likely)] {
@@ -335,8 +348,9 @@ fn an_acknowledgement_later_than_any_timer_had_stood() {
     }
 }
 
-/// An answer echoes a stamp that is younger than the question's, and nothing with that stamp is in the capture (frames 1 to 3 of an application's, of
-/// which bare acknowledgements and copies were left out): the question had gone out again, and how long the server took nobody knows.
+/// A reply echoes a stamp younger than the request's, and no packet with that stamp is in the capture (frames
+/// 1 to 3 of an application's capture without bare ACKs and retransmissions): the request had been
+/// retransmitted, and the server's time is unknown.
 #[test]
 fn an_answer_to_what_the_capture_does_not_have_says_little_of_its_server() {
     for (copy, most) in [("w+1590 C 400..500 unseen #q\n", Possible), ("", Likely)] {
@@ -351,8 +365,8 @@ fn an_answer_to_what_the_capture_does_not_have_says_little_of_its_server() {
     }
 }
 
-/// The acknowledgement is a second later than it can be, and the answer, which comes 300 ms behind it, left within the same tick: no program
-/// took that time. One that bears a later stamp may have been thought about.
+/// The ACK is a second later than it can be, and the reply 300 ms after it left within the same tick: no
+/// program took that time. A reply with a later stamp may have been thought about.
 #[test]
 fn an_answer_that_left_with_its_acknowledgement_was_not_thought_about() {
     let own = |ack_late: u32, thinks: u32, late: u32| {
@@ -371,9 +385,10 @@ fn an_answer_that_left_with_its_acknowledgement_was_not_thought_about() {
     assert!(think >= ms(990), "{think}");
 }
 
-/// A question behind 59 s of silence is acknowledged 272 ms late, and the answer bears the stamp of that acknowledgement; both stand for 80 ms on their way back as well
-/// (frames 1314 to 1317 of a browser's poll behind a phone). Linux acknowledges what comes behind such a silence as it comes, so that the server took no more than
-/// a tick. Behind the answer before, its program may have let the acknowledgement go as it read, late.
+/// A request after 59 s of silence is acknowledged 272 ms late, and the reply has the same stamp as that ACK;
+/// both are held up for 80 ms on their way back as well (frames 1314 to 1317 of a browser's poll over a
+/// phone). Linux acknowledges at once after such a silence, so the server took no more than a tick. Soon
+/// after the previous reply, its program may have triggered the ACK as it read, late.
 #[test]
 fn what_is_answered_within_the_tick_of_its_arrival_was_late_on_its_way() {
     for idle in [59_000, 100] {
@@ -388,8 +403,9 @@ fn what_is_answered_within_the_tick_of_its_arrival_was_late_on_its_way() {
     }
 }
 
-/// A host whose delayed acknowledgements have the stamps of what they acknowledge (frames 40 to 47 of SSH, behind whose New Keys Nagle holds the next word): beside
-/// it they stood nowhere, and far from it what is late by just the timer was held back.
+/// A host whose delayed ACKs have the stamps of what they acknowledge (frames 40 to 47 of SSH, where Nagle
+/// holds the message after New Keys): near it they were not held up, and far from it a lateness of exactly
+/// the timer is a delayed ACK.
 #[test]
 fn a_delayed_acknowledgement_with_an_old_stamp_stood_nowhere() {
     for (held, end) in [(42, End::Client), (42, End::Server), (120, End::Server)] {
@@ -409,8 +425,9 @@ fn a_delayed_acknowledgement_with_an_old_stamp_stood_nowhere() {
     }
 }
 
-/// Beside a server a question is acknowledged 300 ms after it has passed, and answered 100 ms later: a host acknowledges within its timer, whatever its program
-/// does, so that it stood still, and its program may have had the question as late. One within a timer leaves no doubt.
+/// Near a server a request is acknowledged 300 ms after it has passed, and answered 100 ms later: a host
+/// acknowledges within its timer, whatever its program does, so it was stalled, and its program may have had
+/// the request as late. An ACK within a timer leaves no doubt.
 #[test]
 fn a_host_that_acknowledges_late_had_stood_still() {
     for (acked, sure) in [(300, Possible), (40, Certain)] {
@@ -422,8 +439,9 @@ fn a_host_that_acknowledges_late_had_stood_still() {
     }
 }
 
-/// A reader's window has room for two segments, of which a link of 1.4 Mbit/s carries one in 7 ms. One pair comes 900 ms late, by its sender's clock (frames 698 to 752
-/// of a download's, while nothing came to any connection of its host): the link had nothing of this transfer's to carry meanwhile.
+/// A receiver's window has room for two segments, one of which a link of 1.4 Mbit/s carries in 7 ms. One pair
+/// comes 900 ms late, by its sender's clock (frames 698 to 752 of a download, while nothing came to any
+/// connection of its host): the link had nothing of this transfer to carry meanwhile.
 #[test]
 fn what_stands_longer_than_a_window_is_long_waits_for_no_bytes_of_its_own() {
     let pair = "+0 S 1280x2 more\n +0 C ack\n";
@@ -439,8 +457,9 @@ fn what_stands_longer_than_a_window_is_long_waits_for_no_bytes_of_its_own() {
     assert!(seen.spent(Cause::Bandwidth, Server) + seen.spent(Cause::Bandwidth, Path) <= ms(330), "{seen}");
 }
 
-/// The way up stands for 20 ms, and the way back brings the answer in front of an acknowledgement of the question's first segment (frames 80 to 100 of a browser's, when
-/// three connections of two hosts have all that they wait for in one instant): that had left before the answer, 20 ms before it if the server had thought for so long.
+/// The uplink stalls for 20 ms, and the reply arrives just before an ACK of the request's first segment
+/// (frames 80 to 100 of a browser's capture, when three connections of two hosts receive everything in one
+/// instant): that ACK had left before the reply, 20 ms before it if the server had thought for so long.
 #[test]
 fn what_left_before_an_answer_that_comes_with_it_had_stood() {
     for stood in [true, false] {
@@ -457,8 +476,9 @@ fn what_left_before_an_answer_that_comes_with_it_had_stood() {
     }
 }
 
-/// Four writes leave within 3 ms; 95 ms late the server acknowledges the first one and answers it in the same instant, then the others (frames 3169 to 3185 of
-/// a browser's): what acknowledges the first one had not waited for the answer, whatever else was said meanwhile.
+/// Four writes leave within 3 ms; 95 ms late the server acknowledges the first one and answers it in the same
+/// instant, then the others (frames 3169 to 3185 of a browser's capture): the first ACK had not waited for
+/// the reply, whatever else was sent meanwhile.
 #[test]
 fn what_answers_a_part_of_a_question_had_just_arrived_with_its_acknowledgement() {
     for stood in [true, false] {
@@ -475,8 +495,9 @@ fn what_answers_a_part_of_a_question_had_just_arrived_with_its_acknowledgement()
     }
 }
 
-/// A path stands for 0.7 s within an answer: what comes then comes with a copy of its first segment, which its sender's timer had sent (frames 460 to 478 of
-/// a telephone's). The server had not paused. Where it does, there is no copy, or that comes as late as it can have been asked for.
+/// A path stalls for 0.7 s within a reply: the next data comes with a retransmission of its first segment,
+/// sent by its sender's timer (frames 460 to 478 of a phone's capture). The server had not paused. If it
+/// does, there is no retransmission, or that comes as late as it can have been triggered.
 #[test]
 fn a_silence_that_ends_with_a_copy_of_what_ends_it_was_the_paths() {
     let copied = |late| {
