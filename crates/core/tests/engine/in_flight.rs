@@ -392,6 +392,6 @@ fn a_sender_that_goes_on_behind_each_piece_of_a_file_does_not_think_behind_the_l
     let reply = log(format!("handshake\n +5 C 100\n {}{}{}", round(1), round(2), round(4))).rtt(ms(60));
     reply.both_ends(|seen| {
         let thought = seen.exchange(1).ns(Cause::SenderThink, Server);
-        assert!(thought < ms(62), "{seen}"); // behind the first piece nothing shows it yet
+        assert!(thought < ms(62), "{seen}"); // after the first piece nothing shows it yet
     });
 }

@@ -7,7 +7,7 @@
 //!     +5    C 20    #head    the client sends 20 bytes, 5 ms after the line before
 //!     +40   S ack            40 ms after #head *arrived* at the server
 //!     head+1 C 100           1 ms after #head left
-//!     @250  C 20..120 lost   at 250 ms: bytes 20 to 120 again, lost on the path (`damaged`: every capture sees it, nobody takes it)
+//!     @250  C 20..120 lost   at 250 ms: bytes 20 to 120 again, lost on the path (`damaged`: every capture sees it, but it is dropped)
 //! ```
 //!
 //! A time `+5` counts from the line before: from its departure if the same side sent it, from its arrival if

@@ -1,4 +1,5 @@
-//! Handshakes whose SYN-ACK comes again behind the one that the client took, seen at the server.
+//! Handshakes whose SYN-ACK is retransmitted after the one that the client accepted, seen at the
+//! server.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
@@ -6,13 +7,15 @@ use tcpwhy_wire::Duration;
 
 use crate::packet_log::{End, log, ms};
 
-/// How far one is from the other.
+/// The difference between the two.
 pub(crate) fn off(one: Duration, other: Duration) -> Duration {
     (one - other).max(other - one)
 }
 
-/// Ways of 10 s, seen at a server that sends its SYN-ACK again after 1, 3, 7 and 15: nothing was lost (frames 222 to 228 of a mail server's). Where nothing else shows how
-/// long the way is, that is possible at most. An acknowledgement 7 s later than the way takes answers the copy that was sent then, or stood; one 5 s later stood.
+/// RTTs of 10 s, seen at a server that retransmits its SYN-ACK after 1, 3, 7 and 15: nothing was
+/// lost (frames 222 to 228 of a mail server's capture). If nothing else shows the RTT, that is at
+/// most possible. An ACK 7 s later than the RTT answers the retransmission sent then, or was held
+/// up; one 5 s later was held up.
 #[test]
 fn copies_of_a_syn_ack_that_had_arrived_repaired_nothing() {
     let next = "+20 S 44 #hello\n hello+0 C ack\n +5 C 19\n +1 S 100\n +0 C ack";
@@ -46,7 +49,8 @@ fn copies_of_a_syn_ack_that_had_arrived_repaired_nothing() {
     }
 }
 
-/// The stamp of the third SYN-ACK is echoed: the two before it had been lost, and those behind it repaired nothing.
+/// The stamp of the third SYN-ACK is echoed: the two before it had been lost, and the later ones
+/// repaired nothing.
 #[test]
 fn the_copy_that_was_taken_repaired_what_was_lost_before_it() {
     let text = "@0 C syn #syn

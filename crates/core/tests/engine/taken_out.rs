@@ -1,4 +1,5 @@
-//! Each general rule of the engine (docs/rules.md) that no other packet log needs: what is billed where it is taken out.
+//! Each general rule of the engine (docs/rules.md) that no other packet log needs: what is billed
+//! if it is taken out.
 
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
@@ -8,7 +9,7 @@ use tcpwhy_wire::{Endpoint, Instant, Segment};
 use crate::packet_log::{CLIENT, End, SERVER, each, log, ms, settled};
 use crate::seen::Seen;
 
-/// All lines of the only connection's exchanges that say this.
+/// All lines of the only connection's exchanges with this cause.
 fn lines(seen: &Seen, cause: Cause) -> Vec<&Line> {
     let exchanges = seen.connection().exchanges.iter();
     exchanges.flat_map(|exchange| &exchange.bill).filter(|line| line.cause == cause).collect()
@@ -18,8 +19,8 @@ fn surest(seen: &Seen, cause: Cause) -> Option<Confidence> {
     lines(seen, cause).iter().filter(|line| line.ns > ms(1)).map(|line| line.confidence).max()
 }
 
-/// R9: a window of 32 segments is full for a round trip, which its acknowledgement ends. A clock of whole milliseconds does not
-/// say what of one millisecond came first.
+/// R9: a window of 32 segments is full for a round trip, which its ACK ends. A clock of whole
+/// milliseconds does not show the order within one.
 #[test]
 fn by_a_clock_of_milliseconds_a_full_window_is_possible() {
     let text = "handshake\n +5 C 100\n +0 S 1448x32 more\n +0 C ack\n +0 S 1448x8\n +0 C ack";
@@ -36,8 +37,8 @@ fn by_a_clock_of_milliseconds_a_full_window_is_possible() {
     }
 }
 
-/// C4: the fourth of a reply's segments is lost behind the capture, and its copy leaves with the timer. Of a capture that has
-/// not seen how the connection began that is likely.
+/// C4: the fourth of a reply's segments is lost after the capture point, and retransmitted by the
+/// timer. If the capture lacks the handshake, that is only likely.
 #[test]
 fn without_the_handshake_a_timeout_is_no_more_than_likely() {
     let text = settled(6)
@@ -49,7 +50,8 @@ fn without_the_handshake_a_timeout_is_no_more_than_likely() {
     }
 }
 
-/// R6: the second of four segments comes 3 ms behind the others, where a copy would take a round trip of 40 ms: it was overtaken.
+/// R6: the second of four segments comes 3 ms after the others, where a retransmission would take a
+/// round trip of 40 ms: it was overtaken.
 #[test]
 fn what_closes_a_hole_sooner_than_a_signal_can_arrive_was_overtaken() {
     for (late, lost) in [(3, false), (90, true)] {
@@ -62,7 +64,8 @@ fn what_closes_a_hole_sooner_than_a_signal_can_arrive_was_overtaken() {
     }
 }
 
-/// R3: within a host a reply that its stamp lets seem 30 ms late was on no way: its server had not been woken.
+/// R3: within a host a reply that is 30 ms late by its stamp was not on any path: its server had
+/// not been woken.
 #[test]
 fn within_a_host_nothing_waits_on_its_way() {
     let here = Endpoint { port: 80, ..CLIENT };
@@ -75,8 +78,8 @@ fn within_a_host_nothing_waits_on_its_way() {
     }
 }
 
-/// S5: flights of 65,160 bytes fill windows of 65,536 again and again: by how much these are scaled, no handshake says, and a
-/// scale that gives them just so much is no chance.
+/// S5: flights of 65,160 bytes fill windows of 65,536 again and again: no handshake shows the
+/// scale, but that a scale gives exactly these windows is no chance.
 #[test]
 fn windows_that_flights_fill_again_and_again_are_as_large_as_those() {
     let text =
@@ -88,8 +91,8 @@ fn windows_that_flights_fill_again_and_again_are_as_large_as_those() {
     }
 }
 
-/// S5: while 34,752 bytes arrive the window's field falls by 272: it counts 128 bytes, and what is left of it later is less than
-/// a segment, until the reader has read.
+/// S5: while 34,752 bytes arrive the window field falls by 272: its unit is 128 bytes, and later
+/// its rest is less than a segment, until the program has read.
 #[test]
 fn a_window_that_falls_by_what_arrives_shows_how_small_it_became() {
     let round = "+5 C 100\n +0 S 1448x24 more\n +0 C ack win=30784\n +0 S 1448x21 more\n +0 C ack win=376 #full\n full+300 C ack win=65536\n +0 S 1448x4\n +0 C ack\n";
@@ -101,8 +104,9 @@ fn a_window_that_falls_by_what_arrives_shows_how_small_it_became() {
     }
 }
 
-/// R3: a virtual machine stood still for 1.5 s between two exchanges, and its clock with it. It acknowledges the next request at once,
-/// and answers 300 ms later: these were its own, and no queue's that its stamps would say.
+/// R3: a virtual machine was stopped for 1.5 s between two exchanges, and its clock too. It
+/// acknowledges the next request at once, and answers 300 ms later: that time was its own, and not
+/// the queue that its stamps would suggest.
 #[test]
 fn a_host_that_stood_still_between_two_exchanges_is_not_late_on_its_way() {
     let text = "handshake\n".to_owned()
@@ -126,8 +130,9 @@ fn a_host_that_stood_still_between_two_exchanges_is_not_late_on_its_way() {
     }
 }
 
-/// R5: sixteen acknowledgements of an upload come 0.5 ms apart, but for one moment of 12 ms in which the path stood still. The link
-/// needs 8 ms for the next upload, and the server thinks about it for 50 more.
+/// R5: sixteen ACKs of an upload come 0.5 ms apart, except for one moment of 12 ms in which the
+/// path stalled. The link needs 8 ms for the next upload, and the server thinks about it for 50
+/// more.
 #[test]
 fn a_moment_in_which_the_path_stood_still_is_no_slow_link() {
     let flight =
@@ -144,9 +149,9 @@ fn a_moment_in_which_the_path_stood_still_is_no_slow_link() {
     assert!(last.ns(Cause::ServerThink, Side::Server) >= ms(49), "{seen}");
 }
 
-/// R8: the request goes out again after 400 ms, and that copy is lost; the answer comes 70 ms later, where the way there and back takes
-/// 100. The server had answered the first one, and waited for no copy. It may have thought for 370 ms, and its acknowledgement was lost; or it had the
-/// request so late.
+/// R8: the request is retransmitted after 400 ms, which is lost; the reply comes 70 ms later, with
+/// an RTT of 100. The server had answered the original, and waited for no retransmission. It may
+/// have thought for 370 ms, with its ACK lost; or the request reached it that late.
 #[test]
 fn what_is_answered_sooner_than_a_copy_can_be_had_not_waited_for_it() {
     let text = settled(6)
@@ -158,7 +163,7 @@ fn what_is_answered_sooner_than_a_copy_can_be_had_not_waited_for_it() {
     assert_eq!(last.of(Cause::ServerThink).confidence, Possible, "{seen}");
 }
 
-/// C1: the reset that ends a connection passes two interfaces, as all packets do.
+/// C1: the reset that ends a connection passes two interfaces, like all packets.
 #[test]
 fn a_reset_seen_twice_is_one_packet() {
     let text = settled(3) + "+5 C 100\n +20 S 200\n +0 S rst twice";

@@ -1,4 +1,5 @@
-//! What D-SACKs tell of a path that stood still: how many copies were for nothing, and for how long it stood (RFC 2883).
+//! What do D-SACKs show of a path that stalled: how many retransmissions were unnecessary, and how
+//! long did it stall (RFC 2883)?
 
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::Confidence::{Likely, Possible};
@@ -16,9 +17,11 @@ fn repaired(seen: &Seen, n: usize) -> [Duration; 2] {
     [repaired.sum(), bill.ns(Cause::Queueing, Side::Path)]
 }
 
-/// The first data go out four times within 1.2 s, as to a server that does not take its connection, and are answered 166 ms behind the last copy on a path
-/// of 74 ms; then D-SACKs name all three copies (frames 125 to 281 of a browser's behind a telephone): the first ones had arrived, and no queue of
-/// the server's had dropped them. What of the rest was the server's nothing tells. Of a queue that is full nothing arrives but the last copy.
+/// The first data is sent four times within 1.2 s, as to a server that does not accept its
+/// connection, and answered 166 ms after the last with an RTT of 74 ms; then D-SACKs name all three
+/// retransmissions (frames 125 to 281 of a browser's capture over a phone): the earlier ones had
+/// arrived, and the server's queue had not dropped them. The server's part of the rest is unknown.
+/// If a queue is full, only the last one arrives.
 #[test]
 fn no_accept_queue_had_dropped_what_d_sacks_name() {
     for (late, dropped) in [("late=1210", false), ("lost", true)] {
@@ -40,9 +43,11 @@ fn no_accept_queue_had_dropped_what_d_sacks_name() {
     }
 }
 
-/// The first of two segments goes out again three times, and one of these brings it, 2.0 s behind it: two D-SACKs name as many copies of the four packets
-/// (frames 254 to 472 of a browser's). Two of three timers had repaired nothing; and whoever has a copy acknowledges it as it comes, so that the
-/// last one had stood until then, and the question with it, possibly. Its answer comes 21 ms later.
+/// The first of two segments is retransmitted three times, and one of these delivers it, 2.0 s
+/// later: two D-SACKs name as many duplicates of the four packets (frames 254 to 472 of a browser's
+/// capture). Two of three timers had repaired nothing; and a host acknowledges a retransmission on
+/// arrival, so the last one had been held up until then, and possibly the request too. Its reply
+/// comes 21 ms later.
 #[test]
 fn of_several_copies_as_many_were_for_nothing_as_d_sacks_name() {
     let text = "handshake
@@ -67,8 +72,9 @@ fn of_several_copies_as_many_were_for_nothing_as_d_sacks_name() {
     assert!(own.ns <= ms(22) && own.confidence == Possible, "{seen}");
 }
 
-/// A hello goes out again after 629 ms, is answered 895 ms behind that on a path of 285, and a D-SACK names the copy (frames 1920 to 1955 of the same browser's):
-/// no host that has it holds the acknowledgement back for more than 200 ms.
+/// A hello is retransmitted after 629 ms, answered 895 ms later with an RTT of 285, and a D-SACK
+/// names the retransmission (frames 1920 to 1955 of the same browser): no host that has it delays
+/// the ACK by more than 200 ms.
 #[test]
 fn an_answer_comes_with_its_acknowledgement_no_later_than_hosts_acknowledge() {
     let text = "handshake
@@ -99,9 +105,10 @@ fn an_answer_comes_with_its_acknowledgement_no_later_than_hosts_acknowledge() {
     assert!(own.ns >= ms(373) && own.confidence == Likely, "{seen}");
 }
 
-/// Two segments, a probe of the last 1,240 bytes, the first one twice by a timer, and the second one behind its acknowledgement: all had arrived, but that the second copy of
-/// the first one is named by no D-SACK (frames 1982 to 2022 of the same browser's). The timer before that one may have been waited for; what has the same bytes as a copy that is
-/// named was for nothing.
+/// Two segments, a probe of the last 1,240 bytes, the first one twice by a timer, and the second
+/// one after its ACK: all had arrived, except that no D-SACK names the second retransmission of the
+/// first (frames 1982 to 2022 of the same browser). The timer before that one may have been waited
+/// for; a retransmission with the same bytes as a named one was unnecessary.
 #[test]
 fn what_a_named_copy_had_was_there_when_it_went_out_again() {
     let text = "handshake
@@ -129,8 +136,8 @@ fn what_a_named_copy_had_was_there_when_it_went_out_again() {
     assert_eq!(seen.exchange(1).of(Cause::ServerThink).confidence, Possible, "{seen}");
 }
 
-/// A word waits on its way for 800 ms, and a timer sends it again with the 79 bytes that were written meanwhile (frames 1846 to 1853 of the same browser's): when these
-/// were, nobody knows.
+/// A message is held up on the path for 800 ms, and a timer retransmits it with the 79 bytes
+/// written meanwhile (frames 1846 to 1853 of the same browser): when those were written is unknown.
 #[test]
 fn when_was_written_what_goes_out_with_a_copy_is_not_known() {
     let text = "handshake
@@ -156,8 +163,8 @@ fn when_was_written_what_goes_out_with_a_copy_is_not_known() {
     assert_eq!(pauses, [Possible; 2], "{seen}");
 }
 
-/// The same after 427 ms on a path of 300: what a probe sends again finds a loss or none, and where it takes new bytes with it, no D-SACK says later which (frames 1985 to
-/// 2009 of the same browser's).
+/// The same after 427 ms with an RTT of 300: a probe's retransmission finds a loss or none, and if
+/// it includes new bytes, no D-SACK shows later which (frames 1985 to 2009 of the same browser).
 #[test]
 fn what_a_probe_with_new_bytes_repeats_may_have_arrived() {
     let text = "handshake

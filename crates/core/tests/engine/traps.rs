@@ -1,4 +1,4 @@
-//! Where the easy answer is wrong: the same milliseconds with another cause behind them.
+//! Where the easy answer is wrong: the same milliseconds with another cause.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
@@ -9,7 +9,7 @@ use tcpwhy_wire::Flags;
 use crate::packet_log::{End, MSS, each, log, ms, settled};
 use crate::seen::Seen;
 
-/// 40 ms are the server's when it takes them, whatever a delayed acknowledgement does in the meantime.
+/// 40 ms are the server's if it takes them, whatever a delayed ACK does in the meantime.
 #[test]
 fn a_server_that_takes_forty_or_two_hundred_ms_thinks() {
     for rtt in [0, 2, 26, 100].map(ms) {
@@ -26,7 +26,8 @@ fn a_server_that_takes_forty_or_two_hundred_ms_thinks() {
     }
 }
 
-/// With TCP_NODELAY the pause is all of it, although the acknowledgement would have come at about the same time.
+/// With TCP_NODELAY all of the pause is the program's, although the ACK would have come at about
+/// the same time.
 #[test]
 fn a_pausing_client_with_nodelay_waits_for_nothing() {
     for rtt in [0, 2, 100].map(ms) {
@@ -44,8 +45,8 @@ fn a_pausing_client_with_nodelay_waits_for_nothing() {
     }
 }
 
-/// Without it the pause is its own line, as long as the first exchange, acknowledged at once, has shown it; the rest of
-/// the wait is the pair's.
+/// Without it the pause is a separate line, as long as in the first exchange, which was
+/// acknowledged at once; the rest of the wait is due to Nagle and the delayed ACK.
 #[test]
 fn a_pausing_client_with_nagle_gets_two_lines() {
     let rtt = ms(2);
@@ -65,7 +66,7 @@ fn a_pausing_client_with_nagle_gets_two_lines() {
     }
 }
 
-/// Minshall's form of Nagle lets the tail of one write go: only full segments are outstanding.
+/// Minshall's form of Nagle does not hold the tail of a write: only full segments are outstanding.
 #[test]
 fn a_reply_slightly_over_one_segment_does_not_stall() {
     for rtt in [0, 26, 100].map(ms) {
@@ -91,7 +92,7 @@ fn a_reply_slightly_over_one_segment_stalls_on_other_stacks() {
     );
 }
 
-/// The client's two writes go out at once; the server's two wait for each other's acknowledgement.
+/// The client's two writes leave at once; the server's second waits for the ACK of its first.
 #[test]
 fn a_nodelay_client_against_a_server_that_writes_twice_blames_the_server() {
     for rtt in [0, 2, 26, 100].map(ms) {
@@ -147,7 +148,7 @@ fn a_lost_tail_waits_for_the_timer() {
     });
 }
 
-/// Two segments, both lost: the tail loss probe goes out 2 * SRTT + 2 ms after them (RFC 8985, 7).
+/// Two segments, both lost: the tail loss probe leaves 2 * SRTT + 2 ms after them (RFC 8985, 7).
 #[test]
 fn a_tail_probe_is_a_fast_repair() {
     let rtt = ms(40);
@@ -198,7 +199,8 @@ fn a_lost_syn_ack_costs_a_second_at_either_end() {
     }
 }
 
-/// The request arrived, its acknowledgement was lost; the second copy changes nothing, and D-SACK says so.
+/// The request arrived, but its ACK was lost; the retransmission changes nothing, and D-SACK shows
+/// it.
 #[test]
 fn a_spurious_retransmission_costs_nothing() {
     let rtt = ms(40);
@@ -231,7 +233,8 @@ fn a_server_that_speaks_first_is_waited_for() {
     }
 }
 
-/// Two seconds after the last exchange the server has news: a message of its own, over when it is acknowledged.
+/// Two seconds after the last exchange the server has news: a separate message, over when it is
+/// acknowledged.
 #[test]
 fn a_push_is_the_server_s_own_message() {
     let rtt = ms(26);
@@ -243,7 +246,7 @@ fn a_push_is_the_server_s_own_message() {
     });
 }
 
-/// A metrics feed: a hundred bytes each 300 ms, never answered. The pauses are nobody's wait.
+/// A metrics feed: a hundred bytes every 300 ms, never answered. Nobody waits in the pauses.
 #[test]
 fn a_stream_without_answers_is_billed_message_by_message() {
     for rtt in [2, 26].map(ms) {
@@ -257,8 +260,8 @@ fn a_stream_without_answers_is_billed_message_by_message() {
     }
 }
 
-/// Several requests in flight, replies in pieces between them. Whose piece is whose cannot be told, but no time may be
-/// billed twice, and the path's round trip is never larger than the path's.
+/// Several requests in flight, with pieces of replies between them. They cannot be paired, but no
+/// time may be billed twice, and the round trip is never larger than the path's.
 #[test]
 fn interleaved_requests_are_billed_by_the_turn() {
     let rtt = ms(20);
@@ -286,7 +289,7 @@ fn interleaved_requests_are_billed_by_the_turn() {
     });
 }
 
-/// The reply comes after the client has closed its direction: half-close is no end.
+/// The reply comes after the client has closed its direction: a half-close is not the end.
 #[test]
 fn a_half_closed_connection_is_answered() {
     let rtt = ms(26);
@@ -295,8 +298,8 @@ fn a_half_closed_connection_is_answered() {
     });
 }
 
-/// The client's capture-side copy of a message was lost, as far as its IP identifications say: its wait lies before the
-/// second copy, not behind it.
+/// By its IP identifications, the original of a message was lost before the capture point: its wait
+/// is before the retransmission, not after it.
 #[test]
 fn a_first_copy_that_nobody_saw_is_billed_before_the_second() {
     let lost = log("handshake
@@ -314,7 +317,8 @@ fn a_first_copy_that_nobody_saw_is_billed_before_the_second() {
     assert!(first.start + first.elapsed <= second.start + ms(17), "{seen}");
 }
 
-/// Behind the handshake's two packets the numbers of the client's packets jump once, as long after it as its timer takes.
+/// After the handshake's two packets the client's packet numbers skip one, and the time since then
+/// is that of its timer.
 #[test]
 fn a_first_request_that_nobody_saw_costs_its_timer() {
     let lost = log("handshake
@@ -330,8 +334,8 @@ fn a_first_request_that_nobody_saw_costs_its_timer() {
     paused.rtt(ms(1)).both_ends(|seen| assert_eq!(seen.exchange(1).exchange.elapsed, ms(1), "{seen}"));
 }
 
-/// The rest of a request reaches the server just before the acknowledgement of its first answer: that acknowledgement held
-/// the second answer for no longer than it came behind.
+/// The rest of a request reaches the server just before the ACK of its first reply: that ACK held
+/// the second reply only for the time between the two.
 #[test]
 fn an_answer_waits_for_its_request_before_it_waits_for_an_acknowledgement() {
     let rtt = ms(20);
@@ -349,7 +353,7 @@ fn an_answer_waits_for_its_request_before_it_waits_for_an_acknowledgement() {
     });
 }
 
-/// `Expect: 100-continue`, and a server that does not answer it: curl sends the body after a second.
+/// `Expect: 100-continue`, which the server does not answer: curl sends the body after a second.
 #[test]
 fn a_client_that_waits_a_second_for_leave_to_go_on_thinks() {
     let rtt = ms(20);
@@ -364,8 +368,8 @@ fn a_client_that_waits_a_second_for_leave_to_go_on_thinks() {
     });
 }
 
-/// The handshake's answer was late, so that the server seems further away than it is. What it answers was the second copy:
-/// the answer echoes that one's time stamp.
+/// The handshake's answer was late, so the server seems further away than it is. Its reply was to
+/// the retransmission: it echoes that one's time stamp.
 #[test]
 fn an_answer_that_echoes_the_second_copy_had_waited_for_it() {
     let text = "@0 C syn
@@ -380,8 +384,8 @@ fn an_answer_that_echoes_the_second_copy_had_waited_for_it() {
     assert!(seen.exchange(1).ns(Cause::ServerThink, Server) <= ms(1), "{seen}");
 }
 
-/// SYNs that close as well, as scanners send to learn what a host makes of them (frames 180 to 198 of a scan): they open nothing, and nobody waits
-/// until they are answered.
+/// SYNs with FIN, which scanners send to test a host's reaction (frames 180 to 198 of a scan): they
+/// open nothing, and nobody waits for an answer.
 #[test]
 fn who_closes_with_its_syn_opens_nothing() {
     let mut segments = log("@0 C syn\n @200 C syn\n @400 C syn").capture(End::Client);

@@ -1,4 +1,4 @@
-//! What does the ladder say that let each segment leave?
+//! What does the ladder show as the trigger of each segment?
 
 use tcpwhy_core::report::{Rung, Trigger};
 use tcpwhy_core::{Analysis, Listing, Options};
@@ -6,7 +6,7 @@ use tcpwhy_core::{Analysis, Listing, Options};
 use crate::invariants::EVERYTHING;
 use crate::packet_log::{End, log, ms, settled};
 
-/// What let the data segments of a log's end leave, near the server.
+/// The triggers of the data segments at the end of a log, near the server.
 fn triggers(text: &str, last: usize) -> Vec<Trigger> {
     let mut analysis = Analysis::new(Options { listing: Listing::Connection(1), ..EVERYTHING });
     for segment in &log(text).rtt(ms(40)).capture(End::Server) {
@@ -22,7 +22,7 @@ fn triggers(text: &str, last: usize) -> Vec<Trigger> {
 fn a_segment_leaves_in_a_burst_for_a_write_an_acknowledgement_or_a_timer() {
     let burst = triggers("handshake\n +5 C 100\n +0 S 1448 more\n +0.1 S 500\n +30 S 600", 2);
     assert_eq!(burst, [Trigger::Burst, Trigger::Write]);
-    // Packet 15 is the acknowledgement of the ten before it.
+    // Packet 15 is the ACK of the ten before it.
     let released = triggers("handshake\n +5 C 100\n +0 S 1448x10 more\n +0 C ack\n +0 S 1448x2", 2);
     assert_eq!(released, [Trigger::Packet(15), Trigger::Burst]);
     let lost = "+5 C 100\n +0 S 1448 #head\n +0 S 500 lost\n head+0 C ack\n";

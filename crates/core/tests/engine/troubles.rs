@@ -1,4 +1,4 @@
-//! Captures as they come: cut, doubled, one-sided, with clocks that step and numbers that wrap.
+//! Imperfect captures: cut, doubled, one-sided, with clocks that step and numbers that wrap.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
@@ -23,23 +23,23 @@ fn expect_talk(seen: &Seen, exchanges: std::ops::RangeInclusive<usize>) {
     }
 }
 
-/// What of an exchange does not depend on where in time or in the sequence space it lies.
+/// The part of an exchange that does not depend on its time or its sequence numbers.
 fn costs(exchange: &Exchange) -> (Kind, Duration, Vec<(Cause, Duration)>) {
     (exchange.kind, exchange.elapsed, exchange.bill.iter().map(|line| (line.cause, line.ns)).collect())
 }
 
 #[test]
 fn a_capture_that_starts_in_mid_connection_bills_what_it_has() {
-    // Requests are acknowledged at once, so that the round trip shows without the handshake.
+    // Requests are acknowledged at once, so the RTT shows without the handshake.
     let exchange = "\n +5 C 100 #request\n +0 S ack\n request+7 S 3000\n +0 C ack";
     let talk = log("handshake".to_owned() + &exchange.repeat(10)).rtt(ms(20));
     for end in End::BOTH {
-        // Behind the handshake and three and a half exchanges: the first packet is the fourth reply.
+        // After the handshake and three and a half exchanges: the first packet is the fourth reply.
         let segments = talk.capture(end).split_off(3 + 3 * 4 + 2);
         let seen = Seen::of(segments, "the middle");
         assert!(seen.connection().assumed);
         assert_eq!(seen.connection().client, packet_log::CLIENT);
-        // The cut reply may be anything; the six exchanges behind it are whole.
+        // The cut reply may be anything; the six exchanges after it are whole.
         assert_eq!(seen.count(Kind::Exchange), 6, "{seen}");
         for n in 1..=6 {
             let bill = seen.exchange(n);
@@ -76,8 +76,8 @@ fn one_direction_alone_blames_nobody_for_what_it_cannot_see() {
     }
 }
 
-/// The same four numbers again: another SYN with another initial sequence number is another connection, with and
-/// without an end before it.
+/// The same addresses and ports again: another SYN with another initial sequence number is another
+/// connection, whether or not the first had ended.
 #[test]
 fn a_port_that_is_used_again_is_another_connection() {
     let exchange = "\n +5 C 100\n +7 S 300\n +0 C ack";
@@ -116,7 +116,7 @@ fn sequence_numbers_that_wrap_change_nothing() {
     }
 }
 
-/// An idle connection is probed each 15 s, with and without a byte of garbage (RFC 9293, 3.8.4).
+/// An idle connection is probed every 15 s, with and without a byte of garbage (RFC 9293, 3.8.4).
 #[test]
 fn keep_alives_are_nobody_s_time() {
     for probe in ["99..99", "99..100"] {
@@ -140,8 +140,9 @@ fn keep_alives_are_nobody_s_time() {
     }
 }
 
-/// The client does not read for 1.5 s. Meanwhile the server asks for a window with a byte that it has sent before, with
-/// none (Linux), or with the next one, which is not taken (RFC 9293, 3.8.6.1).
+/// The client does not read for 1.5 s. Meanwhile the server probes the window with a byte that it
+/// has sent before, with none (Linux), or with the next one, which is not accepted (RFC 9293,
+/// 3.8.6.1).
 #[test]
 fn zero_window_probes_belong_to_the_closed_window() {
     let rtt = ms(20);
@@ -202,7 +203,7 @@ fn a_simultaneous_open_is_one_connection() {
          +0 S ack
          request+7 S 300
          +0 C ack");
-    // Each end's capture has its own SYN first, so that each takes its own host for the client.
+    // Each end's capture has its own SYN first, so each takes its own host for the client.
     for (end, first) in [(End::Client, packet_log::CLIENT), (End::Server, packet_log::SERVER)] {
         let seen = both.clone().rtt(rtt).seen_at(end);
         assert_eq!(seen.connection().client, first, "{seen}");
@@ -239,8 +240,9 @@ fn packets_seen_twice_count_once() {
     }
 }
 
-/// The clock is set back in the middle of the capture: what happened while it caught up takes no time, nothing takes
-/// negative time, no round trip is measured across the step, and everything behind it is right again.
+/// The clock is set back in the middle of the capture: events while it catches up take no time,
+/// nothing takes negative time, no round trip is measured across the step, and everything after it
+/// is right again.
 #[test]
 fn a_clock_that_steps_back_costs_what_it_steps() {
     for end in End::BOTH {
@@ -269,8 +271,8 @@ fn without_any_trouble_the_talk_is_what_it_is() {
     talk().without_window_scale().both_ends(|seen| expect_talk(seen, 1..=10));
 }
 
-/// A write that seems to leave while another is unacknowledged, because the capture missed the acknowledgement, does not
-/// make a sender without TCP_NODELAY one with it for good.
+/// A write that seems to leave while another is unacknowledged, because the capture missed the ACK,
+/// does not permanently count as a sign of TCP_NODELAY.
 #[test]
 fn one_missed_acknowledgement_does_not_refute_nagle() {
     for rtt in [0, 2, 26].map(ms) {
@@ -291,8 +293,8 @@ fn one_missed_acknowledgement_does_not_refute_nagle() {
     }
 }
 
-/// Ten segments arrive, and the twenty that their acknowledgements let go are all lost. The probe comes two round trips
-/// behind these, so that they had waited for the window until then: a window begins with ten.
+/// Ten segments arrive, and the twenty that their ACKs release are all lost. The probe comes two
+/// round trips after these, so they had waited for the window until then: a window begins with ten.
 #[test]
 fn what_a_window_held_before_a_lost_flight_is_no_repair() {
     let first = each(1..10, |n| format!("s0+0 S 1448 more #s{n}"));
@@ -313,8 +315,8 @@ fn what_a_window_held_before_a_lost_flight_is_no_repair() {
     });
 }
 
-/// The same, and the probe is lost as well: the timer runs out, and the first of the twenty goes out again. Nothing is
-/// missing in the sequence space then, only in the numbers of the packets.
+/// The same, with the probe lost as well: the RTO expires, and the first of the twenty is
+/// retransmitted. Nothing is missing in the sequence space then, only in the packet numbers.
 #[test]
 fn what_a_window_held_before_a_lost_flight_is_no_timeout() {
     let first = each(1..10, |n| format!("s0+0 S 1448 more #s{n}"));
@@ -337,8 +339,8 @@ fn what_a_window_held_before_a_lost_flight_is_no_timeout() {
     });
 }
 
-/// A sender whose second pieces are always held: one came 12 ms later than the acknowledgement let it go, which was as much
-/// longer on its way to it as the capture at the other end could not see.
+/// A sender whose second pieces are always held: one came 12 ms later than the ACK that released it
+/// allows, because that ACK was as late on the path beyond the capture point.
 #[test]
 fn a_held_write_is_held_however_late_its_release_was() {
     let exchange =
@@ -352,7 +354,8 @@ fn a_held_write_is_held_however_late_its_release_was() {
     }
 }
 
-/// The only round trip so far, the handshake's, took 1.7 ms too long: a held write seems to come before its release.
+/// The only round trip so far, the handshake's, took 1.7 ms too long: a held write seems to come
+/// before its release.
 #[test]
 fn a_write_that_comes_nearly_a_round_trip_behind_an_acknowledgement_may_have_waited_for_it() {
     let text =
@@ -363,7 +366,8 @@ fn a_write_that_comes_nearly_a_round_trip_behind_an_acknowledgement_may_have_wai
     assert!(thinks.all(|line| line.confidence == Confidence::Possible), "{seen}");
 }
 
-/// A packet without ACK says 0 in its place, which is no number of its peer's (RFC 9293, 3.1): wherever those begin, a reset that a crossed SYN gets shows no way.
+/// A packet without ACK has 0 in that field, which is no number of its peer's (RFC 9293, 3.1):
+/// wherever those begin, the reset that a crossed SYN gets shows no RTT.
 #[test]
 fn what_acknowledges_nothing_reacts_to_nothing_wherever_numbers_begin() {
     let crossed = |server| {

@@ -1,4 +1,4 @@
-//! Packets that no handshake takes: their hosts take no notice of them.
+//! Packets that no handshake accepts: their hosts ignore them.
 
 use tcpwhy_core::cause::{Cause, Side::Path};
 use tcpwhy_wire::{Duration, Seq};
@@ -7,8 +7,8 @@ use crate::packet_log::{End, log, ms};
 use crate::seen::Seen;
 use crate::taken_late::off;
 
-/// A bit of the first acknowledgement is damaged on its way, and the server sends its SYN-ACK again until it has one (frames 18 to 34 of a mail server's): the setup
-/// lasts until then.
+/// A bit of the first ACK is damaged on the path, and the server retransmits its SYN-ACK until it
+/// gets one (frames 18 to 34 of a mail server's capture): the setup lasts until then.
 #[test]
 fn an_acknowledgement_of_what_was_never_sent_ends_no_setup() {
     let text = "@0 C syn #syn
@@ -30,8 +30,10 @@ fn an_acknowledgement_of_what_was_never_sent_ends_no_setup() {
     assert!(off(seen.setup().exchange.elapsed, ms(15_300)) <= ms(1), "{seen}");
 }
 
-/// A SYN meets an older connection of its ports at the server, which acknowledges that; the client's reset has the number of this, and its SYN comes again after 1 and
-/// 3 s (frames 198 to 221 of a file exchange's): it asked from the first one on. A reset with the client's own number ends that.
+/// A SYN meets an older connection of its ports at the server, which acknowledges that; the
+/// client's reset has the number of this ACK, and its SYN is retransmitted after 1 and 3 s (frames
+/// 198 to 221 of a file exchange): it asked from the first one on. A reset with the client's own
+/// number ends that.
 #[test]
 fn a_reset_against_an_older_connections_acknowledgement_ends_no_setup() {
     for (number, waited) in [(Some(700_001), 3_000), (None, 2_000)] {

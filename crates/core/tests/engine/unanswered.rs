@@ -1,4 +1,4 @@
-//! Connections that never come about: a server that is down, a full queue, a firewall.
+//! Connections that are never established: a server that is down, a full queue, a firewall.
 
 use tcpwhy_core::report::{Confidence, Kind, Report, TotalLine};
 use tcpwhy_core::{Analysis, Cause, Form, Listing, Options, Side};
@@ -30,7 +30,7 @@ fn bare(n: usize, at_us: i64, [src, dst]: [Endpoint; 2], seq: u32, flags: u8) ->
     }
 }
 
-/// Who sends which flags after how many milliseconds.
+/// Which end sends which flags after how many milliseconds.
 fn segments(passed: &[(Endpoint, i64, u8)]) -> Vec<Segment> {
     let segment = |(n, &(src, at_ms, flags)): (usize, &(Endpoint, i64, u8))| {
         bare(n, at_ms * 1_000, [src, if src == CLIENT { SERVER } else { CLIENT }], 0, flags)
@@ -50,7 +50,8 @@ fn notes(report: &Report) -> Vec<(&str, u64)> {
     report.notes.iter().map(|note| (note.kind, note.count)).collect()
 }
 
-/// The client waits from its first SYN on; until when, only its program knows: until the last one at least.
+/// The client waits from its first SYN on; only its program knows until when: at least until the
+/// last one.
 #[test]
 fn a_syn_that_nobody_answers_is_waited_for() {
     let report = report(&[
@@ -74,8 +75,8 @@ fn a_connection_that_is_refused_costs_nothing_and_is_said() {
     assert_eq!((refused.setups, notes(&refused)), (0, vec![("refused-connections", 1)]));
 }
 
-/// Windows sends its SYN again half a second after a refusal, with the same sequence number; what follows is a connection. A copy of the
-/// first one is none.
+/// Windows retransmits its SYN half a second after a refusal, with the same sequence number; what
+/// follows is a connection. A duplicate of the first one is not.
 #[test]
 fn a_client_that_was_refused_may_try_again() {
     let again = report(&[
@@ -92,8 +93,9 @@ fn a_client_that_was_refused_may_try_again() {
     assert_eq!(again.connections.len(), 3);
 }
 
-/// A firewall refuses what it has let go unanswered for some time (frames 126 to 1821 of a browser's): until then the client waits, and a server that
-/// refuses the second SYN at once is waited for no longer than that.
+/// A firewall refuses a SYN that it has left unanswered for some time (frames 126 to 1821 of a
+/// browser's capture): until then the client waits, and a server that refuses the second SYN at
+/// once is waited for no longer than that.
 #[test]
 fn a_client_waits_until_it_is_refused() {
     const RESET: u8 = Flags::RST | Flags::ACK;
@@ -106,8 +108,8 @@ fn a_client_waits_until_it_is_refused() {
     assert_eq!((soon.elapsed, soon.bill[0].ns), (ms(3_020), ms(3_000)));
 }
 
-/// A reset that acknowledges nothing, or not the SYN, is no answer to one (RFC 9293, 3.10.7.3): the client sends its SYN again and is answered
-/// (frames 753 to 1986 of a browser's).
+/// A reset that acknowledges nothing, or not the SYN, is no answer to a SYN (RFC 9293, 3.10.7.3):
+/// the client retransmits its SYN and is answered (frames 753 to 1986 of a browser's capture).
 #[test]
 fn a_reset_that_acknowledges_no_syn_ends_nothing() {
     const SYN_ACK: u8 = Flags::SYN | Flags::ACK;
@@ -126,7 +128,7 @@ fn a_reset_that_acknowledges_no_syn_ends_nothing() {
     }
 }
 
-/// A SYN at the end of a capture says nothing, and an answer that comes late was an answer.
+/// A SYN at the end of a capture says nothing, and a late answer is an answer.
 #[test]
 fn a_connection_that_comes_about_has_not_failed() {
     assert_eq!(notes(&report(&[(CLIENT, 0, Flags::SYN)])), []);
@@ -140,7 +142,8 @@ fn a_connection_that_comes_about_has_not_failed() {
     assert_eq!((late.setups, notes(&late)), (1, vec![]));
 }
 
-/// A client that does not repeat its SYN has given up when the answer comes 13 s later, which it never takes.
+/// A client that does not repeat its SYN has given up when the answer comes 13 s later, which it
+/// never accepts.
 #[test]
 fn an_answer_to_a_client_that_has_given_up_is_nobody_s_wait() {
     const SYN_ACK: u8 = Flags::SYN | Flags::ACK;
@@ -150,8 +153,10 @@ fn an_answer_to_a_client_that_has_given_up_is_nobody_s_wait() {
     assert_eq!(taken.elapsed, Duration::from_millis(2_000), "{taken:#?}");
 }
 
-/// A meter's modem asks each three seconds for 18 s, in vain, and begins anew with the same number five minutes later (frames 261 to 790 of its capture):
-/// no timer ran meanwhile. Copies whose timer doubles, or of which the capture has lost one, are copies still.
+/// A meter's modem tries every three seconds for 18 s, in vain, and begins again with the same
+/// number five minutes later (frames 261 to 790 of its capture): no timer ran meanwhile.
+/// Retransmissions with a doubling timer, or with one missing from the capture, are still
+/// recognised.
 #[test]
 fn a_syn_that_its_program_sends_anew_waits_for_none_of_those_before() {
     const SYN_ACK: u8 = Flags::SYN | Flags::ACK;
@@ -167,8 +172,9 @@ fn a_syn_that_its_program_sends_anew_waits_for_none_of_those_before() {
     assert_eq!(report(&doubled).elapsed, Duration::from_secs(15));
 }
 
-/// A server on the capture's host answers within 50 us, and then no more (frames 212 to 224 of one): its host took no SYN, for all had arrived there. Where
-/// others show it to be far away, nobody knows who dropped them.
+/// A server on the capture's host answers within 50 us, and then no more (frames 212 to 224 of
+/// one): its host accepted no SYN, for all had arrived there. If other connections show it to be
+/// far away, it is unknown where they were dropped.
 #[test]
 fn syns_that_reach_their_server_s_host_are_its_host_s_to_answer() {
     for (server_us, whose) in [(50, Side::Server), (9_000, Side::Path)] {
@@ -192,7 +198,8 @@ fn syns_that_reach_their_server_s_host_are_its_host_s_to_answer() {
     }
 }
 
-/// A scan sends one SYN and never takes the answer, which its target repeats for half a minute: nobody waits for that.
+/// A scan sends one SYN and never accepts the answer, which its target repeats for half a minute:
+/// nobody waits for that.
 #[test]
 fn a_syn_that_is_not_repeated_waits_for_nothing() {
     let repeats = "@1008 S syn\n @3024 S syn\n @7216 S syn\n @15408 S syn\n @31536 S syn";
@@ -201,20 +208,22 @@ fn a_syn_that_is_not_repeated_waits_for_nothing() {
     });
 }
 
-/// Half-open connections of a flood, 5.6 ms away (frames 1806, 1807 and 2186 of one): the first of two answers had passed, and none was taken.
+/// Half-open connections of a flood, 5.6 ms away (frames 1806, 1807 and 2186 of one): the first of
+/// two answers had passed, and none was accepted.
 #[test]
 fn who_takes_neither_of_two_answers_waits_for_none() {
     log("@0 C syn\n +0 S syn\n @1065 S syn").rtt(ms(5.6)).both_ends(|seen| {
         assert!(seen.report.bill.is_empty(), "{seen}");
     });
-    // Whose first answer was lost takes the next one.
+    // A client whose first answer was lost accepts the next one.
     log("@0 C syn\n +0 S syn lost\n @1065 S syn\n +0 C ack").rtt(ms(5.6)).both_ends(|seen| {
         assert!(seen.report.elapsed >= ms(1_065), "{seen}");
     });
 }
 
-/// A host that takes no SYN with time stamps of a NAT, and the one without them at once (frames 255 to 697 of a web server's capture): all had
-/// arrived there. Beside the client nothing tells who dropped them.
+/// A host that accepts no SYN with time stamps from a NAT, and the one without at once (frames 255
+/// to 697 of a web server's capture): all had arrived there. Near the client it is unknown where
+/// they were dropped.
 #[test]
 fn syns_that_pass_beside_the_server_were_dropped_by_its_host() {
     let text = "@0 C syn #s\n @1000 C syn\n @3000 C syn #l\n l+0 S syn\n +0 C ack\n +1 C 100\n +0 S ack\n +9 S 100\n +0 C ack";
@@ -225,8 +234,9 @@ fn syns_that_pass_beside_the_server_were_dropped_by_its_host() {
     }
 }
 
-/// A stack of students' that never pushes says a word and another one 4 s later, which its peer acknowledges and does not answer (frames 188 to 217): neither
-/// Nagle nor a cork holds anything for so long, and nobody waits.
+/// A student-written stack that never sets PSH sends a message and another 4 s later, which its
+/// peer acknowledges but does not answer (frames 188 to 217): neither Nagle nor a cork holds
+/// anything for so long, and nobody waits.
 #[test]
 fn words_of_a_stack_that_does_not_push_are_messages_of_their_own() {
     let text = "handshake\n +5 C 4 more\n +0.5 S ack\n +3950 C 7 more\n +0.5 S ack";
@@ -237,8 +247,10 @@ fn words_of_a_stack_that_does_not_push_are_messages_of_their_own() {
     }
 }
 
-/// A server says each second how it is, with 44 bytes of cipher, and its client's host acknowledges them within 50 us (frames 106 to 382 of a session). The capture, beside the
-/// client, begins in the middle: nothing but these words shows how far away the server is. Nagle holds nothing while nothing is in flight, and nobody waits.
+/// A server reports its state every second, with 44 encrypted bytes, and its client's host
+/// acknowledges them within 50 us (frames 106 to 382 of a session). The capture, near the client,
+/// begins in the middle: only these messages show the server's distance. Nagle holds nothing while
+/// nothing is in flight, and nobody waits.
 #[test]
 fn words_by_the_second_do_not_wait_for_each_other() {
     let text = format!(
@@ -254,8 +266,9 @@ fn words_by_the_second_do_not_wait_for_each_other() {
     );
 }
 
-/// A shell echoes keys, and a program that has been started says its head line at once and then the same 100 bytes each second (frames 99 to 238 of a session, `ping`): its
-/// user has the first of them, and waits for none.
+/// A shell echoes keys, and a started program prints its head line at once and then the same 100
+/// bytes every second (frames 99 to 238 of a session, `ping`): its user has the first of them, and
+/// waits for none.
 #[test]
 fn a_program_that_repeats_its_line_each_second_is_not_waited_for() {
     for (next, waited) in [(100, false), (52, true)] {
@@ -269,7 +282,8 @@ fn a_program_that_repeats_its_line_each_second_is_not_waited_for() {
     }
 }
 
-/// The client's packets alone are captured: five SYNs 455 ms apart, as a program sends that is refused each time, or begins anew.
+/// Only the client's packets are captured: five SYNs 455 ms apart, as from a program that is
+/// refused each time, or that retries itself.
 #[test]
 fn syns_that_come_sooner_than_a_timer_may_have_been_refused() {
     for (apart, sure) in [(455, Confidence::Possible), (1_000, Confidence::Certain)] {
@@ -281,7 +295,8 @@ fn syns_that_come_sooner_than_a_timer_may_have_been_refused() {
     }
 }
 
-/// The only SYN-ACK comes after 1,047 ms, and is refused: who had not given up would have asked again after a second (frames 14 to 71 of a scanner's).
+/// The only SYN-ACK comes after 1,047 ms, and is refused: a client that had not given up would have
+/// retransmitted after a second (frames 14 to 71 of a scanner's capture).
 #[test]
 fn who_does_not_ask_again_and_takes_no_late_answer_waits_for_none() {
     for (late, billed) in [(1_047, 0), (200, 1)] {
@@ -294,7 +309,8 @@ fn who_does_not_ask_again_and_takes_no_late_answer_waits_for_none() {
     }
 }
 
-/// The second SYN is answered, and the client never takes the answer, which its server sends again 2 s later (frames 4716 to 5500 of a telephone's).
+/// The second SYN is answered, and the client never accepts the answer, which its server
+/// retransmits 2 s later (frames 4716 to 5500 of a phone's capture).
 #[test]
 fn who_never_takes_a_syn_ack_does_not_wait_for_its_copy() {
     let report = report(&[

@@ -1,5 +1,5 @@
-//! What holds for packets that no host would send? Options of any value, SACK blocks and acknowledgements of anything, clocks
-//! that jump, hosts that share addresses.
+//! What holds for packets that no host would send? Options of any value, SACK blocks and
+//! acknowledgements of anything, clocks that jump, hosts that share addresses.
 
 use proptest::prelude::*;
 use tcpwhy_core::Options;
@@ -9,14 +9,15 @@ use crate::generate::number;
 use crate::invariants::{EVERYTHING, analyse, check};
 use crate::spread::spread;
 
-/// One packet, and how far it is from what makes sense.
+/// One packet, and its deviation from a sensible one.
 #[derive(Clone, Debug)]
 struct Packet {
     pair: u8,
     from_client: bool,
     clock: Clock,
     flags: u8,
-    /// Where it begins, from where its end has come to, and what it acknowledges, likewise.
+    /// Its sequence number, relative to its end's next one, and its acknowledgement number,
+    /// likewise.
     seq: i32,
     ack: i32,
     len: u32,
@@ -70,7 +71,7 @@ fn packet() -> impl Strategy<Value = Packet> {
     )
 }
 
-/// A capture of such packets, whose ends know where they are.
+/// A capture of such packets, whose ends keep track of their sequence numbers.
 fn capture() -> impl Strategy<Value = Vec<Segment>> {
     prop::collection::vec(packet(), 1..150).prop_map(|packets| {
         let mut next = [[0u32; 2]; 6];

@@ -1,5 +1,5 @@
-//! Which window held the sender, or was it none: the receiver's, the congestion window, the send buffer, the program? Logs that differ
-//! by one thing.
+//! Which window held the sender, if any: the receiver's, the congestion window, the send buffer, or was it
+//! the program? Logs that differ in one thing.
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
@@ -10,7 +10,7 @@ use tcpwhy_wire::Timestamps;
 use crate::packet_log::{End, MSS, each, log, ms};
 use crate::seen::{Bill, Seen};
 
-/// A line's form and how sure it is.
+/// A line's form and its confidence.
 fn form(bill: &Bill<'_>, cause: Cause) -> (Option<Form>, Confidence) {
     let line = bill.of(cause);
     (line.detail.form, line.confidence)
@@ -21,8 +21,8 @@ fn flights(segments: &[i32]) -> String {
         + "\n +0 S 100\n +0 C ack"
 }
 
-/// What a server sends with the very acknowledgement that opens the window goes beyond what that was before, and leaves room: from then on
-/// the congestion window holds it, though by the handshake it takes longer to hear of an acknowledgement.
+/// A server's data sent upon the very ACK that opens the window exceeds the former window, and leaves room:
+/// from then on the congestion window limits it, though by the handshake an ACK takes longer to reach it.
 #[test]
 fn a_window_that_is_used_as_it_opens_held_what_came_with_it_only() {
     let rtt = ms(20);
@@ -39,7 +39,8 @@ fn a_window_that_is_used_as_it_opens_held_what_came_with_it_only() {
     bill.is_within(ms(0.5), &[(Cause::RoundTrip, Path, rtt), (Cause::SlowStart, Server, rtt.times(2))]);
 }
 
-/// The last segment fills the window to the byte. It opens a round trip later, and the program writes again long after that.
+/// The last segment fills the window to the byte. It opens a round trip later, and the program writes again
+/// long after that.
 #[test]
 fn a_window_that_has_long_been_open_holds_nobody() {
     let rtt = ms(20);
@@ -49,8 +50,8 @@ fn a_window_that_has_long_been_open_holds_nobody() {
     });
 }
 
-/// A small pushed segment leaves 300 bytes of the window, which opens while the program pauses: it writes 5 ms later. One that had
-/// more to send all the time goes on as soon as its host can.
+/// A small pushed segment leaves 300 bytes of the window, which opens while the program pauses: it writes 5
+/// ms later. A program that had more to send all the time continues as soon as its host can.
 #[test]
 fn a_pause_is_none_where_more_was_queued() {
     let rtt = ms(40);
@@ -64,8 +65,8 @@ fn a_pause_is_none_where_more_was_queued() {
     seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SenderThink, Server, ms(45))]);
 }
 
-/// With room for a segment and not for two a sender with more to send puts it off, but not the tail of a message that its program
-/// holds back (MSG_MORE). Room for two is enough.
+/// With room for one segment but not for two, a sender with more to send defers it, but not the tail of a
+/// message that its program holds back (MSG_MORE). Room for two is enough.
 #[test]
 fn a_tail_that_fits_the_window_is_not_put_off_for_it() {
     let rtt = ms(40);
@@ -83,7 +84,8 @@ fn a_tail_that_fits_the_window_is_not_put_off_for_it() {
     }
 }
 
-/// A window that is full is certain; whether its buffer is too small, locked, or has no option to be larger, its size says.
+/// A full window is certain; its size shows whether its buffer is too small, locked, or cannot be larger for
+/// want of an option.
 #[test]
 fn a_full_window_is_certain_and_its_size_says_why() {
     let rtt = ms(26);
@@ -100,7 +102,7 @@ fn a_full_window_is_certain_and_its_size_says_why() {
     }
 }
 
-/// The tail of a message fits what the window has left, and waits for the small segment before it.
+/// The tail of a message fits in the rest of the window, and waits for the small segment before it.
 #[test]
 fn a_window_with_room_for_the_tail_does_not_hold_it() {
     let rtt = ms(100);
@@ -118,8 +120,9 @@ fn a_window_with_room_for_the_tail_does_not_hold_it() {
     });
 }
 
-/// The first of ten segments is lost. Each of the first two selective acknowledgements lets one more leave (limited transmit, RFC 3042),
-/// and the third brings the first one back: the sender recovers, its program does not think.
+/// The first of ten segments is lost. Each of the first two selective acknowledgements releases one more
+/// (limited transmit, RFC 3042), and the third triggers the retransmission of the first: the sender recovers,
+/// its program does not think.
 #[test]
 fn segments_that_duplicate_acknowledgements_let_go_are_a_recovery() {
     let rtt = ms(40);
@@ -142,7 +145,8 @@ fn segments_that_duplicate_acknowledgements_let_go_are_a_recovery() {
     assert!(bill.ns(Cause::CongestionWindow, Server) >= rtt, "{seen}");
 }
 
-/// A program says that more will follow (MSG_MORE) and writes it 50 ms later, everything being acknowledged: no pace keeps that up.
+/// A program announces more (MSG_MORE) and writes it 50 ms later, with everything acknowledged: that is no
+/// pacing.
 #[test]
 fn a_program_that_announces_more_and_pauses_thinks() {
     let rtt = ms(10);
@@ -160,7 +164,8 @@ fn a_program_that_announces_more_and_pauses_thinks() {
     });
 }
 
-/// A program that writes a full segment every 5 ms, two of them in flight at most: neither a pace nor a window.
+/// A program that writes a full segment every 5 ms, with at most two of them in flight: neither pacing nor a
+/// window.
 #[test]
 fn full_segments_of_a_slow_program_are_its_own() {
     let rtt = ms(40);
@@ -172,8 +177,8 @@ fn full_segments_of_a_slow_program_are_its_own() {
     });
 }
 
-/// Without time stamps: the second flight of a start comes 5 ms later than the acknowledgement that let it go allows, which it was on
-/// its way.
+/// Without time stamps: the second flight of slow start comes 5 ms later than the ACK that released it
+/// allows; that time was on the path.
 #[test]
 fn a_flight_that_was_late_on_its_way_was_held_by_its_window_until_then() {
     let rtt = ms(40);
@@ -184,8 +189,8 @@ fn a_flight_that_was_late_on_its_way_was_held_by_its_window_until_then() {
     seen.exchange(1).is(&bill);
 }
 
-/// One round that is no larger than the one before may be chance. After a loss a window that stays
-/// as it is for a round is one that hardly grows.
+/// One round that is no larger than the one before may be chance. After a loss, a window that stays constant
+/// for a round hardly grows.
 #[test]
 fn a_flat_round_may_be_chance() {
     let rtt = ms(26);
@@ -211,7 +216,8 @@ fn a_flat_round_may_be_chance() {
     });
 }
 
-/// A start that ends and a window that grows by a segment in each round from then on: nothing but its window explains that.
+/// Slow start ends, and the window grows by a segment per round from then on: only a congestion window
+/// explains that.
 #[test]
 fn a_window_that_grows_by_a_segment_a_round_is_in_avoidance() {
     let rtt = ms(40);
@@ -222,7 +228,7 @@ fn a_window_that_grows_by_a_segment_a_round_is_in_avoidance() {
     });
 }
 
-/// Two segments in flight over a link that takes 12 ms for each: their acknowledgement is late because of the link.
+/// Two segments in flight over a link that takes 12 ms for each: their ACK is late because of the link.
 #[test]
 fn an_acknowledgement_that_the_link_delays_is_not_held_back() {
     let singles = each(0..40, |n| {
@@ -238,7 +244,8 @@ fn an_acknowledgement_that_the_link_delays_is_not_held_back() {
     });
 }
 
-/// A writer that lets acknowledgements of most of its flight pass has a full send buffer: twice may be chance, three times is none.
+/// A sender that does not react to ACKs of most of its flight has a full send buffer: twice may be chance,
+/// three times is not.
 #[test]
 fn a_sender_that_lets_acknowledgements_pass_again_does_so_for_its_buffer() {
     let reply = |name: &str| {
@@ -252,7 +259,8 @@ fn a_sender_that_lets_acknowledgements_pass_again_does_so_for_its_buffer() {
     assert_eq!(sure, [Possible, Possible, Likely].map(|sure| (Some(Form::Drained), sure)), "{seen}");
 }
 
-/// A buffer that is locked opens from its first window by a half at most; one that has opened to twice as much has its ceiling there.
+/// A locked buffer grows from its first window by at most a half; one that has grown to twice as much has its
+/// ceiling there.
 #[test]
 fn a_window_that_has_opened_is_capped_and_one_that_hardly_has_is_locked() {
     for (segments, why) in [(48, Form::Locked), (64, Form::Capped)] {
@@ -272,9 +280,10 @@ fn a_window_that_has_opened_is_capped_and_one_that_hardly_has_is_locked() {
     }
 }
 
-/// Flights behind 10 and 20 segments. A window never closes without a loss, but two segments may be missing from a flight, and a tail
-/// of four is none. Once it has stopped doubling it grows by half at most and two segments, or catches up with all that slow start
-/// would have opened it to: 40 and the last flight, give or take a fifth of that. Anything else is a send buffer.
+/// Flights after 10 and 20 segments. A window never shrinks without a loss, but two segments may be missing
+/// from a flight, and a tail of four does not count. Once it has stopped doubling it grows by at most a half
+/// and two segments, or catches up with the full slow-start window: 40 plus the last flight, give or take a
+/// fifth of that. Anything else is a send buffer.
 #[test]
 fn flights_that_no_window_has_are_a_send_buffer_s() {
     let is_buffer = |behind: &[i32]| {
@@ -292,9 +301,9 @@ fn flights_that_no_window_has_are_a_send_buffer_s() {
     }
 }
 
-/// Once the link's rate has shown, the acknowledgement of a flight has its time: path, and the flight on the link. One that comes some ms
-/// later was in a queue of others. Half a millisecond is none; 9 ms may be its receiver's, as may be that of a lone segment, or of a
-/// reader that is behind: its window is smaller.
+/// Once the link's rate is known, the ACK of a flight has an expected time: the path, and the flight on the
+/// link. An ACK some ms later was queued behind other traffic. Half a millisecond does not count; 9 ms may be
+/// its receiver's, as may that of a single segment, or of a program that has not read: its window is smaller.
 #[test]
 fn an_acknowledgement_later_than_the_link_explains_was_queued() {
     let singles = each(0..40, |n| {
@@ -326,7 +335,8 @@ fn an_acknowledgement_later_than_the_link_explains_was_queued() {
     }
 }
 
-/// A window that grows in the first round trip and then stands: what takes ten of eleven waits names the line, however long the first was.
+/// A window that grows in the first round trip and then stays constant: the reason of ten of eleven waits
+/// names the line, however long the first was.
 #[test]
 fn a_line_is_told_by_what_took_most_of_its_time() {
     let [first, then] = [20 * MSS, 28 * MSS];
@@ -341,8 +351,8 @@ fn a_line_is_told_by_what_took_most_of_its_time() {
     });
 }
 
-/// A window of up to four segments whose acknowledgement is held back by a quarter of the wait or more: the timer is what it costs. With
-/// more in flight, or on a path that takes most of the time anyway, it is the window.
+/// A window of up to four segments whose ACK is delayed by a quarter of the wait or more: the timer is the
+/// cost. With more in flight, or on a path that takes most of the time anyway, it is the window.
 #[test]
 fn a_held_back_acknowledgement_is_the_cause_where_little_is_in_flight_and_it_takes_much() {
     for (segments, held_ms, rtt_ms, cause) in [
@@ -366,8 +376,8 @@ fn a_held_back_acknowledgement_is_the_cause_where_little_is_in_flight_and_it_tak
     }
 }
 
-/// After ten seconds of silence a window that is reset begins with ten segments again, two more at most: a first flight of 15 is of one
-/// that was kept.
+/// After ten seconds of silence a window that is reset begins with ten segments again, two more at most: a
+/// first flight of 15 shows that it was kept.
 #[test]
 fn a_first_flight_behind_a_silence_says_whether_the_window_was_reset() {
     for (first, cause) in [(11, Cause::SlowStartAfterIdle), (15, Cause::CongestionWindow)] {
@@ -382,8 +392,9 @@ fn a_first_flight_behind_a_silence_says_whether_the_window_was_reset() {
     }
 }
 
-/// A sender that paces fills the window with a part of a segment, pushed (__tcp_transmit_skb, net/ipv4/tcp_output.c, since 5.4),
-/// and goes on a moment after the window has opened: its program has more to send all the time.
+/// A pacing sender fills the window with a partial segment, pushed (__tcp_transmit_skb,
+/// net/ipv4/tcp_output.c, since 5.4), and continues a moment after the window has opened: its program has
+/// more to send all the time.
 #[test]
 fn a_segment_that_the_window_cuts_is_no_end_of_a_write() {
     let rounds = each(0..12, |round| {
@@ -404,7 +415,7 @@ fn a_segment_that_the_window_cuts_is_no_end_of_a_write() {
     });
 }
 
-/// Three time zones away, 9 ms of an acknowledgement's delay are not what the window's round trip was spent on.
+/// Three time zones away, 9 ms of delay of an ACK are not the cause of the window's round trip.
 #[test]
 fn a_little_of_a_long_round_trip_is_no_delayed_acknowledgement() {
     let far = log("handshake
@@ -421,8 +432,8 @@ fn a_little_of_a_long_round_trip_is_no_delayed_acknowledgement() {
     });
 }
 
-/// The client offers time stamps, the server does not take them up (as Windows does not by default), so that segments have
-/// twelve bytes more: they are full, and what holds them is the window that grows.
+/// The client offers time stamps, but the server does not (as Windows by default), so segments have twelve
+/// bytes more: they are full, and their limit is the growing window.
 #[test]
 fn time_stamps_that_only_the_syn_had_are_in_no_segment() {
     let flight = |n: u32, when: &str, name: char| {
@@ -445,8 +456,9 @@ fn time_stamps_that_only_the_syn_had_are_in_no_segment() {
     }
 }
 
-/// A front answers a SYN with a window of zero, and opens it a round trip later, when it has the third packet: 1,537 bytes leave within 20 us of that (frames 1
-/// to 5 of a stream that is sent). A client that writes 30 ms later has not waited for it.
+/// A front end answers a SYN with a window of zero, and opens it a round trip later, when it has the third
+/// packet: 1,537 bytes leave within 20 us of that (frames 1 to 5 of an uploaded stream). A client that writes
+/// 30 ms later has not waited for it.
 #[test]
 fn a_window_that_opens_behind_the_handshake_holds_the_first_question() {
     let rtt = ms(70);

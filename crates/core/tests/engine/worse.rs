@@ -1,5 +1,5 @@
-//! What must not become of an answer where a capture is worse than it might be: packets out of order, twice, cut, missing, or stamped by a
-//! clock that is coarse or set meanwhile.
+//! Conclusions that must not be drawn from a degraded capture: packets out of order, duplicated,
+//! cut, missing, or stamped by a clock that is coarse or set meanwhile.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
@@ -10,8 +10,8 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 use crate::packet_log::{End, SERVER, log, ms, settled};
 use crate::seen::Seen;
 
-/// Two queues of an interface: the client's next question passes 10 us before the answer that it reacts to, twice. The server had not
-/// sent that at the question's heels, and is no nearer.
+/// Two queues of an interface: the client's next request passes 10 us before the reply that it
+/// reacts to, twice. The server did not send that in reaction to the request, and is no nearer.
 #[test]
 fn what_passes_behind_its_acknowledgement_is_no_reaction() {
     let text = "handshake".to_owned() + &"\n +0 C 100 #asked\n asked+0 S ack\n asked+30 S 200".repeat(9);
@@ -26,8 +26,8 @@ fn what_passes_behind_its_acknowledgement_is_no_reaction() {
     assert!(measured >= ms(5.5), "{measured}: {seen}");
 }
 
-/// Two queues of an interface: an answer passes 10 us behind the FIN that follows it, and a round's first segment behind its second. No signal
-/// reaches a sender so soon, and nothing was lost.
+/// Two queues of an interface: a reply passes 10 us after the FIN that follows it, and a round's
+/// first segment after its second. No signal reaches a sender so soon, and nothing was lost.
 #[test]
 fn what_passes_by_a_hair_behind_the_next_was_not_lost() {
     let answer = settled(4)
@@ -61,8 +61,8 @@ fn what_passes_by_a_hair_behind_the_next_was_not_lost() {
     }
 }
 
-/// The answer to a copy would say by its options that the first one had arrived (RFC 3522, RFC 2883): where these are cut off, a timeout of
-/// what had arrived looks like one of what was lost.
+/// By its options, the answer to a retransmission would show that the original had arrived (RFC
+/// 3522, RFC 2883): if these are cut off, an unnecessary timeout looks like a needed one.
 #[test]
 fn a_copy_whose_answer_is_cut_is_no_more_than_possible() {
     let lost = settled(4) + "+5 C 100 lost #asked\n asked+300 C 400..500 #again\n again+0 S 200\n +0 C ack";
@@ -81,7 +81,8 @@ fn a_copy_whose_answer_is_cut_is_no_more_than_possible() {
     }
 }
 
-/// The server's FIN is missing from the capture, and was acknowledged: nobody waited for that byte until the client closed.
+/// The server's FIN is missing from the capture, but was acknowledged: nobody waited for that byte
+/// until the client closed.
 #[test]
 fn an_end_that_the_capture_does_not_have_is_not_missing() {
     let text = settled(4)
@@ -92,7 +93,8 @@ fn an_end_that_the_capture_does_not_have_is_not_missing() {
     });
 }
 
-/// What passes a second time 3 ms later, behind a firewall or a tunnel, left when its first copy did, as its sender's clock and numbers say.
+/// A packet captured a second time 3 ms later, after a firewall or a tunnel, left with its first
+/// sighting, as its sender's clock and numbers show.
 #[test]
 fn what_comes_again_with_the_clock_of_the_first_is_no_second_copy() {
     let text = settled(12) + "+5 C 100 #asked\n asked+20 S 4344\n +0 C ack\n +5 C 100\n +7 S 200\n +0 C ack";
@@ -112,8 +114,9 @@ fn what_comes_again_with_the_clock_of_the_first_is_no_second_copy() {
     }
 }
 
-/// A clock of milliseconds shows no distance of either end, and is set forward by a second: what is published every second is late by no
-/// queue, which a way without length has none of.
+/// A millisecond clock shows no distance of either end, and is set forward by a second: a report
+/// published every second is not late because of a queue, which a path without length does not
+/// have.
 #[test]
 fn nothing_is_late_on_a_way_that_has_shown_no_length() {
     let text = "handshake".to_owned() + &"\n +1000.7 C 26\n +0.1 S ack".repeat(25);
@@ -127,8 +130,8 @@ fn nothing_is_late_on_a_way_that_has_shown_no_length() {
     assert!(seen.lines(Cause::Queueing, Path).is_empty(), "{seen}");
 }
 
-/// A client that acknowledges with its next question, 4.5 ms later, and once by its timer: neither says how far away it is, and nobody
-/// waited for that way.
+/// A client that acknowledges with its next request, 4.5 ms later, and once by its timer: neither
+/// shows its distance, and nobody waited for that.
 #[test]
 fn a_timer_s_acknowledgement_shows_no_way() {
     let round = "\n +130 C ack\n +50 C 56\n +2.5 S 60\n +4.5 C 56\n +2.5 S 60\n +4.5 C 56\n +2.5 S 60";
