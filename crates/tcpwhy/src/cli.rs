@@ -215,8 +215,9 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "connection")]
     pub(crate) html: Option<PathBuf>,
 
-    /// Also show the page by HTTP until Ctrl-C: of long captures, it asks for the exchanges of what is zoomed into, and for the packets of any
-    /// connection. The address has a secret word in it; an address of loopback, unless another one is given [example: 127.0.0.1:0]
+    /// Also serve the page over HTTP until Ctrl-C; for long captures, it loads the exchanges of the selected time and the packets of
+    /// any connection on demand. The URL contains a secret token; the address is on loopback unless another one is given [example:
+    /// 127.0.0.1:0]
     #[cfg(unix)]
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::serve::address,
         conflicts_with_all = ["connection", "html", "annotate", "json", "every", "show_requests"])]
