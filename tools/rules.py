@@ -203,7 +203,7 @@ HEAD = """# Rules taken out
 What everyday traffic needs beyond the mechanisms themselves: rules about the path (R), about senders (S) and about captures (C). `make rules`
 takes each out of the engine, by one switch of `tools/rules.txt` at a time, runs the engine's tests and bills all recordings in `corpus/` again
 (`make rules RULES="R3 S1"` for some). Each ought to make a packet log fail; where none does, it says `none`. The recordings are mostly of the laboratory, which has few of
-these cases: a rule that changes none of their bills was found on others' traffic, and its packet log is what is left of that.
+these cases: a rule that changes none of their bills was found on others' traffic, and its packet log preserves that case.
 
 """
 

@@ -77,7 +77,7 @@ function graph(context: Context, packets: Packets, at: number): HTMLElement[] {
   })
   const draw = () => place.replaceChildren(...direction(context, packets, at, from))
   const merged = packets.mergedNs > 0 ? `Packets of one direction that follow each other within ${time(packets.mergedNs)} are one stroke. ` : ""
-  const omitted = packets.omitted > 0 ? `${counted(packets.omitted, "packet")} behind these had no room. ` : ""
+  const omitted = packets.omitted > 0 ? `${counted(packets.omitted, "packet")} more did not fit. ` : ""
   draw()
   return [
     h("fieldset", { class: "direction" }, h("legend", {}, "Time-sequence graph of"), ...radio),

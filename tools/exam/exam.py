@@ -565,7 +565,7 @@ def write_results(page, judged, rows, right, total, count):
     agree = len(both) - len(differ)
     text += f"\n\n## Results\n\nWritten by `exam.py --write docs/exam.md`. {count} cases: {right} of {total} bills and rows of waits right"
     text += f" ({100 * right / max(total, 1):.1f} %);\nof {len(both)} cases that both ends see, the bills of {agree} agree ({100 * agree / max(len(both), 1):.1f} %)"
-    text += f", and {agree + len(doubted)} ({100 * (agree + len(doubted)) / max(len(both), 1):.1f} %) counting as agreement what differs by no more than an end marks as possible.\n"
+    text += f", and {agree + len(doubted)} ({100 * (agree + len(doubted)) / max(len(both), 1):.1f} %) counting differences no larger than what an end marks as possible as agreement.\n"
     text += "What fixes promise, and what they saved:\n\n"
     text += "".join(f"- {line}.\n" for line in sums_of_savings(rows)) + "\n"
     text += "What is wrong, and why:\n\n| case | where | what | why |\n|---|---|---|---|\n"
@@ -575,7 +575,7 @@ def write_results(page, judged, rows, right, total, count):
             text += f"| {name} | {label} | {'; '.join(wrong).replace('|', ' or ')} | {why} |\n"
     text += "\nWhere the bills of both ends differ (near and far, ms), and why:\n\n| case | what | why |\n|---|---|---|\n"
     text += "".join(f"| {name} | {what} | {known.DIFFER.get(name, '-')} |\n" for name, what in differ.items())
-    text += "\nOf these, one end sees nothing, and they are no pairs:\n\n" + "".join(f"- {name}: {why}.\n" for name, why in known.AT_ONE_END.items())
+    text += "\nThese cases are not compared, because one end cannot see the cause:\n\n" + "".join(f"- {name}: {why}.\n" for name, why in known.AT_ONE_END.items())
     with open(page, "w", encoding="utf-8") as file:
         file.write(text)
 

@@ -28,7 +28,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Another user or program has changed it since it was read.
-    #[error("{what} is {now} now, and not {expected}: somebody else has changed it since; nothing was done")]
+    #[error("{what} is {now} now, not {expected}: something else has changed it since; left alone")]
     ChangedSince {
         /// What.
         what: String,
@@ -38,7 +38,7 @@ pub enum Error {
         expected: String,
     },
     /// The kernel accepted the value but stored another one.
-    #[error("{what}: the kernel made {now} of {wanted}; taken back")]
+    #[error("{what}: the kernel set {now} instead of {wanted}; reverted")]
     NotTaken {
         /// What.
         what: String,

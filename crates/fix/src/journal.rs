@@ -69,10 +69,10 @@ pub enum Undone {
 impl fmt::Display for Undone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TakenBack => f.write_str("taken back"),
-            Self::AsBefore => f.write_str("it is as it was before"),
-            Self::Gone(what) => write!(f, "nothing to take back: {what} is gone"),
-            Self::Restarted => f.write_str("nothing to take back: the machine was restarted since"),
+            Self::TakenBack => f.write_str("reverted"),
+            Self::AsBefore => f.write_str("nothing to revert: it has its old value"),
+            Self::Gone(what) => write!(f, "nothing to revert: {what} is gone"),
+            Self::Restarted => f.write_str("nothing to revert: the machine has been restarted since"),
         }
     }
 }
@@ -131,12 +131,12 @@ impl Journal {
         let us = rustix::process::geteuid().as_raw();
         let stat = fstat(&folder).map_err(system)?;
         if stat.st_uid != us || stat.st_mode & 0o077 != 0 {
-            return Err(failed(format!("it has to belong to user {us} alone (chown, chmod 700)")));
+            return Err(failed(format!("only user {us} may own and access it (chown, chmod 700)")));
         }
         let file = openat(&folder, NAME, flags, Mode::RUSR | Mode::WUSR).map_err(system)?;
         let stat = fstat(&file).map_err(system)?;
         if stat.st_uid != us || stat.st_nlink != 1 {
-            return Err(failed(format!("its file has to belong to user {us}, and to have no other name")));
+            return Err(failed(format!("its file must belong to user {us} and have no other hard link")));
         }
         // The directory entry has to survive a crash too.
         rustix::fs::fsync(&folder).map_err(system)?;

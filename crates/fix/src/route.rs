@@ -76,7 +76,7 @@ impl Route {
         if message.header.kind != RouteType::Unicast {
             let kind = format!("{:?}", message.header.kind).to_lowercase();
             return Err(Error::Wrong(format!(
-                "{destination} is reached by a {kind} route, which is not to be changed"
+                "{destination} is reached by a {kind} route, which cannot be changed"
             )));
         }
         // Drop what the kernel reports about a route but does not accept as part of it.

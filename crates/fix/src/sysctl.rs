@@ -14,7 +14,7 @@ fn file(key: &str) -> Result<PathBuf, Error> {
     let path = key.replace('.', "/");
     let plain = |c: char| c.is_ascii_alphanumeric() || "/_-".contains(c);
     if !path.starts_with("net/") || path.contains("//") || !path.chars().all(plain) {
-        return Err(Error::Wrong(format!("{key} is no setting of a network namespace")));
+        return Err(Error::Wrong(format!("{key} is not a setting of a network namespace")));
     }
     Ok(PathBuf::from("/proc/sys").join(path))
 }

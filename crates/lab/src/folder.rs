@@ -143,7 +143,7 @@ fn refuse_planted(path: &Path) -> io::Result<()> {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
                 format!(
-                    "{what} belongs to another user ({who}), where everybody may put things; name another folder"
+                    "{what} belongs to another user ({who}) in a world-writable directory; name another folder"
                 ),
             ));
         }

@@ -365,7 +365,7 @@ impl Keeper {
 fn sysctl_file(key: &str) -> Result<PathBuf, Error> {
     let path = key.replace('.', "/");
     if !path.starts_with("net/") || path.contains("//") {
-        return Err(Error::Spec(format!("`{key}` is no setting of a host: only net.* belongs to it")));
+        return Err(Error::Spec(format!("`{key}` is not a setting of a host: only net.* is")));
     }
     Ok(PathBuf::from("/proc/sys").join(path))
 }

@@ -100,7 +100,7 @@ const LIMITED: &str = "ss -tin on the sender shows which of busy, rwnd_limited a
 const READER: &str = "ss -tn on the receiver shows a non-zero Recv-Q while the application does not read";
 const BESIDE_ANSWERER: &str =
     "a capture at the answering end shows when the request arrived and when the answer left";
-const FIRST_COPY: &str = "a capture at the sender shows whether there was a first copy";
+const FIRST_COPY: &str = "a capture at the sender shows whether there was an earlier transmission";
 const BOTH_ENDS: &str = "captures from both ends, read together, show the transit time";
 const BACKLOG: &str = "nstat on the server shows whether TcpExtListenDrops grows";
 

@@ -26,7 +26,7 @@ pub fn form_in_words(form: Form) -> Option<&'static str> {
         Form::Drained => "everything in flight was acknowledged before more was sent",
         Form::Avoidance => "in congestion avoidance",
         Form::AfterLoss => "after a loss",
-        Form::UnseenFirstCopy => "the first copy was lost before the capture saw it",
+        Form::UnseenFirstCopy => "the first transmission was lost before the capture point",
         Form::Standing => "standing queue",
         Form::Rfc896 => "Nagle's algorithm as in RFC 896",
         Form::Reordered => "overtaken by later segments",

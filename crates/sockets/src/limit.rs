@@ -301,7 +301,7 @@ impl Limit {
             Self::Unanswered { timeouts, silent } => {
                 let times = if *timeouts == 1 { "once".to_owned() } else { format!("{timeouts} times") };
                 format!(
-                    "the path or the peer: sent again {times} by the timer, nothing heard for {}",
+                    "the path or the peer: retransmitted {times} by the timer, no packet received for {}",
                     time(*silent)
                 )
             }
@@ -326,7 +326,7 @@ impl Limit {
             Self::Cork { held, certain: true } => format!("TCP_CORK: {} are held", bytes(*held)),
             Self::Cork { held, certain: false } => format!("TCP_CORK or MSG_MORE: {} are held", bytes(*held)),
             Self::Repair { retransmitted, of } => {
-                format!("losses: {retransmitted} of {of} segments sent again")
+                format!("losses: {retransmitted} of {of} segments retransmitted")
             }
             Self::CongestionWindow { segments, slow_start } => {
                 let how = if *slow_start { ", in slow start" } else { "" };
@@ -371,7 +371,7 @@ pub fn evidence(socket: &Socket, lately: &Lately) -> Vec<(&'static str, String)>
     );
     add("acknowledged", Some(format!("{} {of}", big(lately.bytes_acked))));
     add("received", Some(format!("{} {of}", big(lately.bytes_received))));
-    add("sent again", Some(format!("{} of {} segments {of}", lately.retransmitted, lately.segments_out)));
+    add("retransmitted", Some(format!("{} of {} segments {of}", lately.retransmitted, lately.segments_out)));
     add(
         "round trip",
         micros(info.rtt).zip(micros(info.min_rtt)).map(|(now, min)| format!("{now}, at least {min}")),
@@ -402,7 +402,7 @@ pub fn evidence(socket: &Socket, lately: &Lately) -> Vec<(&'static str, String)>
     add("unread", Some(format!("{} B", socket.receive_queue)));
     add(
         "windows",
-        info.snd_wnd.zip(info.rcv_wnd).map(|(peer, own)| format!("the peer's {peer} B, the own {own} B")),
+        info.snd_wnd.zip(info.rcv_wnd).map(|(peer, own)| format!("the peer's {peer} B, ours {own} B")),
     );
     let Memory { receive_allocated, receive_max, send_queued, send_max, backlog, drops } = socket.memory;
     add(
@@ -414,7 +414,7 @@ pub fn evidence(socket: &Socket, lately: &Lately) -> Vec<(&'static str, String)>
     add(
         "timer",
         socket.timer.map(|timer| match timer {
-            Timer::Retransmit(at) => format!("sends again in {}", time(at)),
+            Timer::Retransmit(at) => format!("retransmits in {}", time(at)),
             Timer::KeepAlive(at) => format!("keep-alive in {}", time(at)),
             Timer::TimeWait => "time-wait".to_owned(),
             Timer::Probe(at) => format!("probes the window in {}", time(at)),
@@ -424,7 +424,7 @@ pub fn evidence(socket: &Socket, lately: &Lately) -> Vec<(&'static str, String)>
         "acks",
         info.ato
             .filter(|ato| *ato > 0)
-            .map(|ato| format!("held back by up to {}", time(Duration::from_micros(ato.into())))),
+            .map(|ato| format!("delayed by up to {}", time(Duration::from_micros(ato.into())))),
     );
     all
 }

@@ -147,7 +147,7 @@ pub(crate) struct InputArgs {
     #[arg(long, hide = true, requires = "live", value_name = "FILE")]
     pub(crate) kept: Option<PathBuf>,
 
-    /// Number of threads; the result does not depend on it [default: one per processor, as far as that helps]
+    /// Number of threads; the result does not depend on it [default: one per processor, if that helps]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: Option<u16>,
 

@@ -78,7 +78,7 @@ pub(crate) fn name(opened: &mut Opened<'_>, report: &mut Report) -> Result<(), W
 pub(crate) fn complain_of_missing(report: &Report) {
     if let Some(note) = report.notes.iter().find(|note| note.kind == "words-over-limit") {
         complain(&format!(
-            "{} questions are shown without their words because of --memory; narrow the input with --filter, --from or --to",
+            "{} requests are shown without their text because of --memory; narrow the input with --filter, --from or --to",
             note.count
         ));
     }

@@ -129,7 +129,7 @@ impl<'a> Targets<'a> {
     /// No file contains requests, because it may be sent to others.
     pub(crate) fn say_what_is_missing(&self) {
         for out in self.files() {
-            complain(&format!("{} has nothing of what --show-requests shows", out.path().display()));
+            complain(&format!("{} does not contain what --show-requests shows", out.path().display()));
         }
     }
 

@@ -132,8 +132,8 @@ fn what_is_expected_follows_what_is_set() {
     for (set, expected) in [
         ("rtt=0", "expected   exchange 40.0 ms to 50.0 ms:"),
         ("rtt=2ms", "expected   exchange 44.0 ms to 54.0 ms:"),
-        ("rtt=60ms", "expected   nothing, as the scenario does not cover these settings"),
-        ("sndbuf=65536", "expected   nothing, as the scenario does not cover these settings"),
+        ("rtt=60ms", "expected   nothing: the scenario does not cover these settings"),
+        ("sndbuf=65536", "expected   nothing: the scenario does not cover these settings"),
     ] {
         let Some(output) = allowed("what_is_expected", &["split", "--set", set]) else {
             return;

@@ -171,5 +171,5 @@ fn questions_that_find_no_room_are_counted() {
     assert_eq!(noted("512MB"), None);
     let said = tcpwhy(&["--format", "csv", "--show-requests", "--memory", "64MB"], &file);
     let said = String::from_utf8_lossy(&said.stderr);
-    assert!(said.contains("questions are shown without their words because of --memory"), "{said}");
+    assert!(said.contains("requests are shown without their text because of --memory"), "{said}");
 }

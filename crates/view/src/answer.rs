@@ -107,7 +107,7 @@ impl Finding {
 /// An answer in lines.
 pub fn lines(answer: &Answer, style: Style) -> String {
     let lost = if answer.dropped > 0 {
-        format!("; {} more had no room in the ring", count(answer.dropped))
+        format!("; {} more dropped: the ring was full", count(answer.dropped))
     } else {
         String::new()
     };

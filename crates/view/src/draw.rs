@@ -73,7 +73,7 @@ impl State {
         let [packets, exchanges] = self.rates;
         let dropped = match answer.dropped {
             0 => "none dropped".to_owned(),
-            dropped => format!("{} dropped: --ring takes more", count(dropped)),
+            dropped => format!("{} dropped: use a larger --ring", count(dropped)),
         };
         let head = format!(
             "{} packets ({}/s), {} exchanges ({}/s); {dropped}",
@@ -103,8 +103,7 @@ impl State {
         let told: Vec<String> = rows.iter().map(|row| row.join(" ")).collect();
         self.draw_table(canvas, [3, room], &table(&FINDINGS, &rows, canvas.columns()), &told, at, &styles);
         if findings.is_empty() {
-            let why =
-                if all > 0 { "nothing passes the filter" } else { "nothing that waits has been seen yet" };
+            let why = if all > 0 { "nothing matches the filter" } else { "no waits so far" };
             canvas.line(4, why, faint());
         }
         if let Some(finding) = findings.get(at).filter(|_| more > 0) {
@@ -173,7 +172,7 @@ impl State {
         let lines = table(&CONNECTIONS, &rows, canvas.columns());
         self.draw_table(canvas, [1, room], &lines, &told, at, &|_| Style::new());
         if connections.is_empty() {
-            canvas.line(2, "none of its packets is among the last ones", faint());
+            canvas.line(2, "none of its packets is among the latest", faint());
         }
     }
 

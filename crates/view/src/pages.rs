@@ -66,20 +66,20 @@ impl Text {
 /// The keys.
 pub(crate) fn help() -> Text {
     let lines = "\
-Findings: what waited for what, the most expensive first. `lately` is the stretch since the answer before, and bars are those before it.
+Findings, the most expensive first. `lately` is the time since the last update; the bars are earlier updates.
 
   up, down, j, k        select
   PgUp, PgDn, g, G      a screen, the first, the last
   enter                 the connections of this server in the last seconds; of a connection, its packets as a ladder
-  esc                   back; on the findings, no filter and no search any more
+  esc                   back; on the findings, clear filter and search
   e                     explain the cause
-  o                     order by something else: time in all, time lately, median, exchanges, endpoint, cause
-  r                     the other way round
+  o                     change the order: time in all, time lately, median, exchanges, endpoint, cause
+  r                     reverse the order
   f                     only findings with these letters: a cause, a side, an address, a process
   /                     search; n the next, N the one before
-  p, space              pause: what is seen stays as it is, and goes on being counted
+  p, space              pause the display; counting continues
   s                     save the packets of the last seconds as pcapng
-  q, Ctrl-C             end, with the whole answer";
+  q, Ctrl-C             quit, with the complete answer";
     Text {
         title: "Keys".to_owned(),
         lines: lines.lines().map(str::to_owned).collect(),

@@ -97,7 +97,7 @@ fn fact(finding: &Finding, sockets: &[Socket]) -> Option<Fact> {
                 (format!("SO_SNDBUF is not set by {who}: the buffer grows up to tcp_wmem"), None)
             }
             "nagle-delayed-ack" | "nagle" if socket.nodelay == Some(true) => {
-                (format!("TCP_NODELAY is on by now at {who}"), None)
+                (format!("TCP_NODELAY is now on at {who}"), None)
             }
             _ => (who, None),
         },

@@ -354,9 +354,7 @@ impl State {
                 let findings = self.findings();
                 let endpoint = findings.get(self.at(&findings))?.endpoint.clone();
                 if !endpoint.contains(':') {
-                    self.say(
-                        "its findings are of several servers: --json and the saved file have them".to_owned(),
-                    );
+                    self.say("this finding covers several servers: see --json or the saved file".to_owned());
                     return None;
                 }
                 Some(Wish::Connections { endpoint })

@@ -119,7 +119,7 @@ fn the_worst_comes_first_with_its_cost_and_what_the_socket_says() {
 fn packets_that_the_kernel_dropped_are_said() {
     let mut state = state();
     state.on_answer(Answer { dropped: 1_234, ..answer(3) });
-    assert!(screen(&state)[1].ends_with("1,234 dropped: --ring takes more"));
+    assert!(screen(&state)[1].ends_with("1,234 dropped: use a larger --ring"));
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn a_filter_leaves_what_has_the_letters() {
     // Keys that are commands elsewhere are letters here.
     keys(&mut state, "fqs");
     state.on_key(Key::Enter);
-    assert!(screen(&state)[4].starts_with("nothing passes the filter"), "{:#?}", screen(&state));
+    assert!(screen(&state)[4].starts_with("nothing matches the filter"), "{:#?}", screen(&state));
     state.on_key(Key::Escape);
     assert_eq!(screen(&state)[2], "3 findings, by time in all");
 }

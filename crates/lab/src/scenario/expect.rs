@@ -83,7 +83,7 @@ impl FromStr for Span {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no range; write 43ms..50ms, ..1ms or 200ms..");
+        let wrong = || format!("`{text}` is not a range; write 43ms..50ms, ..1ms or 200ms..");
         let (min, max) = text.split_once("..").ok_or_else(wrong)?;
         let bound = |text: &str, open| match text {
             "" => Ok(open),
@@ -102,11 +102,13 @@ impl FromStr for ExpectedCause {
             [cause, side, share] => (cause, side, share, "exchange"),
             [cause, side, share, "of", of @ ("exchange" | "setup" | "one-way")] => (cause, side, share, *of),
             _ => {
-                return Err(format!("`{text}` is no expectation; write `nagle client 40%..60% of exchange`"));
+                return Err(format!(
+                    "`{text}` is not an expectation; write `nagle client 40%..60% of exchange`"
+                ));
             }
         };
         if !["client", "server", "path", "unknown"].contains(side) {
-            return Err(format!("`{side}` is no side: client, server or path"));
+            return Err(format!("`{side}` is not a side: expected client, server or path"));
         }
         Ok(Self {
             cause: (*cause).to_owned(),
@@ -121,7 +123,7 @@ impl FromStr for Share {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no share; write 40%..60%, ..5% or 95%..");
+        let wrong = || format!("`{text}` is not a share; write 40%..60%, ..5% or 95%..");
         let (min, max) = text.split_once("..").ok_or_else(wrong)?;
         let bound = |text: &str, open| match text.strip_suffix('%') {
             None if text.is_empty() => Ok(open),

@@ -89,7 +89,7 @@ pub(super) fn scenario(
     let mut set = match table.remove("set") {
         None => Table::new(),
         Some(Value::Table(set)) => set,
-        Some(_) => return Err("`set` is no table".to_owned()),
+        Some(_) => return Err("`set` is not a table".to_owned()),
     };
     let (set_before, mut before) = (set.clone(), table.clone());
     for Override { key, value } in overrides {
@@ -142,7 +142,7 @@ pub(super) fn scenario(
 impl Definition {
     fn deserialize_checked(table: Table) -> Result<Self, String> {
         if let Some(unknown) = unresolved(&Value::Table(table.clone())) {
-            return Err(format!("`{unknown}` names nothing that `[set]` has"));
+            return Err(format!("`{unknown}` is not set in `[set]`"));
         }
         table.try_into().map_err(|error: toml::de::Error| error.to_string().trim().to_owned())
     }

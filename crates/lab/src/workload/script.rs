@@ -192,7 +192,7 @@ impl Block {
         let (times, words) = match words {
             [] | ["every", ..] => (None, words),
             [times, rest @ ..] => {
-                (Some(times.parse().map_err(|_| format!("`{times}` is no number of times"))?), rest)
+                (Some(times.parse().map_err(|_| format!("`{times}` is not a number of times"))?), rest)
             }
         };
         let every = match words {
@@ -257,7 +257,7 @@ impl Setting {
             ["sndbuf", size] => Self::SendBuffer(bytes(size)?),
             ["congestion", name] => Self::Congestion((*name).to_owned()),
             ["pacing", rate] => Self::PacingRate(parse_rate(rate).map_err(|error| error.to_string())? / 8),
-            other => return Err(format!("`{}` is no step", other.join(" "))),
+            other => return Err(format!("`{}` is not a step", other.join(" "))),
         })
     }
 }
@@ -359,7 +359,7 @@ mod tests {
             ("connect\nwriet 20", 2, "`writet`"),
             ("repeat 3\nwrite 1", 1, "`repeat` without `end`"),
             ("connect\nend", 2, "`end` without `repeat`"),
-            ("repeat often\nend", 1, "`often` is no number of times"),
+            ("repeat often\nend", 1, "`often` is not a number of times"),
             ("write 20 in 0", 1, "pieces of no bytes"),
             ("cork maybe", 1, "neither `on` nor `off`"),
         ] {
@@ -369,6 +369,6 @@ mod tests {
                 assert!(error.what.contains(what), "{}", error.what);
             }
         }
-        assert_eq!("wriet 20".parse::<Script>().unwrap_err().to_string(), "line 1: `wriet 20` is no step");
+        assert_eq!("wriet 20".parse::<Script>().unwrap_err().to_string(), "line 1: `wriet 20` is not a step");
     }
 }

@@ -29,7 +29,7 @@ pub const PROFILE_SENDER: Fix = Fix {
     what: "Find out what the {side}'s application does between two writes of one message, and prepare all of it first",
     caveat: None,
     how: &[
-        how(Stack::C, "strace -f -tt -e trace=network,read -p PID: what stands between the two sends?"),
+        how(Stack::C, "strace -f -tt -e trace=network,read -p PID: what happens between the two sends?"),
         how(Stack::Java, "a wall-clock profile (async-profiler -e wall); serialise fully, then write"),
         how(Stack::Go, "runtime/trace; marshal into a buffer, then write"),
         how(Stack::Python, "py-spy dump --pid PID; build the body before sending the header"),

@@ -56,7 +56,7 @@ pub const RESUME_TLS: Fix = Fix {
     id: "resume-tls",
     what: "If connections cannot be kept open: TLS 1.3 and session resumption, which each save a round trip",
     caveat: Some(
-        "Behind several servers all need the same ticket keys. 0-RTT data may arrive twice (RFC 8446, 8).",
+        "Behind a load balancer, all servers need the same ticket keys. 0-RTT data may arrive twice (RFC 8446, 8).",
     ),
     how: &[
         client(

@@ -77,7 +77,7 @@ pub const QUICKACK: Fix = Fix {
         ),
         how(Stack::Go, "after every Read: unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1)"),
         how(Stack::Python, "after every recv: sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)"),
-        how(Stack::Node, "no interface for it: use the route, below"),
+        how(Stack::Node, "no API for it: use the route, below"),
         how(Stack::Rust, "after every read: std::os::linux::net::TcpStreamExt::set_quickack(true)"),
         how(Stack::Nginx, "no directive for it: use the route, below"),
         how(

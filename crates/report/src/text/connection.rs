@@ -137,7 +137,7 @@ fn exchanges(
     }
     let unlisted = connection.billed.saturating_sub(connection.exchanges.len() as u64);
     if unlisted > 0 {
-        out.push(format!("  ... and {} in the bill only, beyond the limit of the lists", count(unlisted)));
+        out.push(format!("  ... and {} only in the bill: the lists are full", count(unlisted)));
     }
     out
 }

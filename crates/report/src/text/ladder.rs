@@ -99,10 +99,8 @@ fn summary(exchange: &Exchange, style: Style) -> Vec<String> {
         }
     }
     if exchange.awaited.is_positive() {
-        let waited = format!(
-            "It waited {} for the server to have something to say (long poll); not billed.",
-            time(exchange.awaited)
-        );
+        let waited =
+            format!("It waited {} for news from the server (long poll); not billed.", time(exchange.awaited));
         out.extend(wrap(&waited, style.width, "  ", "  "));
     }
     out

@@ -172,12 +172,12 @@ const SHOWS: &str =
     "`tcp.stream eq N` in Wireshark, with N from the column stream, shows the packets of a line.";
 const SEVERAL: &str =
     "N,M: `tcp.stream in {N,M}`; to Wireshark, a SYN with another sequence number begins a stream.";
-const VERSIONS: &str = "N|M: N in Wireshark 4.0, M in 4.4, where a SYN behind a FIN or a reset, and another SYN/ACK, begin a stream.";
-const NOT_FOLLOWED: &str = "The streams of lines with - are not known: --memory has no room for so many.";
+const VERSIONS: &str = "N|M: N in Wireshark 4.0, M in 4.4, where a SYN after a FIN or a reset, and another SYN/ACK, begin a stream.";
+const NOT_FOLLOWED: &str = "Lines with - have no stream number: too many connections for --memory.";
 const SEVERAL_FILES: &str =
     "Wireshark numbers the streams of each file by itself: list one file to see their numbers.";
 const NOT_COUNTED: &str =
-    "Wireshark's numbers of the streams are not known: packets too far in front of --from were not counted.";
+    "Wireshark's stream numbers are not known: packets too far before --from were not counted.";
 
 /// A table that fits the terminal.
 struct Table {
@@ -293,7 +293,7 @@ pub fn list(report: &Report, order: Order, top: usize, streams: Streams<'_>, sty
     }
     if report.omitted.connections > 0 {
         say(&format!(
-            "{} more not listed, beyond the first {}",
+            "{} more not listed after the first {}",
             counted(report.omitted.connections, "connection"),
             count(listed as u64)
         ));

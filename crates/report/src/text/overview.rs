@@ -81,7 +81,7 @@ pub(super) fn what_was_read(report: &Report, files: &[CaptureInfo], style: Style
         }
     }
     let by_clock = if report.by_clock < report.elapsed - report.elapsed.divided_by(20) {
-        format!(" ({} of wall-clock time, as some waited at the same time)", time(report.by_clock))
+        format!(" ({} of wall-clock time, as some waits overlap)", time(report.by_clock))
     } else {
         String::new()
     };
@@ -215,14 +215,14 @@ fn skipped(reason: &str, n: u64) -> String {
         "not-ip" => "that are not IP",
         "fragment" => {
             return format!(
-                "{} of IP packets whose other fragments are not in the capture: what they carried is missing from the bill",
+                "{} of IP packets whose other fragments are not in the capture: their data is missing from the bill",
                 counted(n, "fragment")
             );
         }
         "wrong-checksum" => {
             return format!(
-                "{} with a wrong TCP checksum, though their sender fills it in: damaged on the way or made up. Nobody takes them, and \
-                 what they carried counts as lost (Wireshark: tcp.checksum.status == \"Bad\", with its check turned on)",
+                "{} with a wrong TCP checksum, although their sender computes it: damaged in transit or forged. Receivers discard them, and \
+                 their data counts as lost (Wireshark: tcp.checksum.status == \"Bad\", with its check turned on)",
                 counted(n, "segment")
             );
         }
@@ -253,7 +253,7 @@ pub(super) fn note_in_words(kind: &str) -> String {
         "finished-over-limit" => {
             "connections were dropped as soon as they had ended because of --memory; their late packets count as new connections"
         }
-        "words-over-limit" => "questions are shown without their words because of --memory",
+        "words-over-limit" => "requests are shown without their text because of --memory",
         "refused-connections" => "connections were refused with a reset: nothing listens on that port, or a firewall rejects it",
         "cut-options" => {
             "connections have a SYN that is cut off within its options, so MSS, window scale or time stamps are unknown (capture with a larger snap length)"

@@ -59,7 +59,7 @@ pub(crate) struct FixArgs {
     #[arg(long, conflicts_with_all = ["yes", "keep"])]
     pub(crate) persist: bool,
 
-    /// With --persist: write what belongs into /etc/sysctl.d
+    /// With --persist: write the sysctl.d file
     #[arg(long, requires = "persist")]
     pub(crate) write: bool,
 

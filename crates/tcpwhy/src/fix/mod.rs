@@ -65,11 +65,11 @@ mod linux {
         let plan = Plan::of(args)?;
         print(&told(&plan))?;
         if plan.changes.is_empty() {
-            print("Nothing is to be changed.\n")?;
+            print("Nothing to change.\n")?;
             return Ok(ANALYSED);
         }
         if !(args.yes || agreed()?) {
-            print("Nothing was changed: --yes does it.\n")?;
+            print("Nothing was changed; use --yes to apply it.\n")?;
             return Ok(ANALYSED);
         }
         let journal = journal(args.journal.as_deref())?;
@@ -92,12 +92,12 @@ mod linux {
         let after = match measured(args, &plan, &stop, "after", style) {
             Ok(Some(after)) => after,
             Ok(None) => {
-                print("Stopped while measuring: taken back.\n")?;
+                print("Stopped while measuring: reverted.\n")?;
                 return take_back(&journal, &made);
             }
             Err(error) => {
                 take_back(&journal, &made)?;
-                return Err(error.context("taken back: whether it helps could not be measured"));
+                return Err(error.context("reverted: its effect could not be measured"));
             }
         };
         let verdict = compare(&before, &after);
@@ -194,12 +194,10 @@ mod linux {
                 nanos(new),
                 nanos(old)
             ),
-            Verdict::NoDifference => {
-                "No difference: what lies between the two is within their spread.".to_owned()
-            }
+            Verdict::NoDifference => "No difference: within the spread of the measurements.".to_owned(),
             Verdict::TooFew => {
                 format!(
-                    "Nobody can tell: {} before, {} after; measure longer (--measure).",
+                    "Too few to tell: {} before, {} after; measure longer (--measure).",
                     counted(before.exchanges_ns.len() as u64, "exchange"),
                     counted(after.exchanges_ns.len() as u64, "exchange")
                 )
@@ -209,11 +207,11 @@ mod linux {
 
     fn stays(made: &[Entry]) -> String {
         if made.is_empty() {
-            return "It was so already.\n".to_owned();
+            return "Already set; nothing to change.\n".to_owned();
         }
         let numbers: Vec<String> = made.iter().map(|entry| entry.id.to_string()).collect();
         format!(
-            "It stays until it is taken back (tcpwhy undo {}), its process ends or the machine is restarted; --persist says how it lasts.\n",
+            "The change lasts until it is reverted (tcpwhy undo {}), its process ends or the machine restarts; --persist shows how to make it permanent.\n",
             numbers.join(" ")
         )
     }

@@ -53,7 +53,7 @@ impl Lasting {
     /// file. Returns what was done.
     pub(super) fn write(&self, root: &Path) -> anyhow::Result<String> {
         let Some(setting) = &self.setting else {
-            return Ok("Nothing was written: it is no setting of the system.\n".to_owned());
+            return Ok("Nothing was written: this is not a system setting.\n".to_owned());
         };
         let path = root.join(FILE);
         let there = match std::fs::read_to_string(&path) {
@@ -74,7 +74,7 @@ impl Lasting {
 
 fn sysctl(line: String) -> Lasting {
     let told = format!(
-        "/{FILE}, read at the next start, or by `sysctl --system` (--write puts it there):\n  {line}\n"
+        "/{FILE}, read at the next boot, or by `sysctl --system` (--write puts it there):\n  {line}\n"
     );
     Lasting { told, setting: Some(line) }
 }
@@ -103,9 +103,9 @@ fn route(
     let readable = if has_rto_min { " | sed 's/rto_min lock/rto_min/'" } else { "" };
     let systemd = if metric == "quickack" { "yes" } else { value };
     let told = format!(
-        "until the next start, with all else of the route:\n  \
+        "until the next reboot, keeping the route's other attributes:\n  \
          {ip} route change $({ip} route show exact {exact}{readable}) {metric} {value}\n\
-         NetworkManager, of the connection that has the route (`nmcli connection show`):\n  \
+         NetworkManager, for the connection with the route (`nmcli connection show`):\n  \
          nmcli connection modify CONNECTION +{family}.routes \"{to}{by} {metric}={value}\"\n\
          systemd-networkd, in the .network file of the interface:\n  \
          [Route]\n  Destination={to}\n{gateway}  {unit}={systemd}\n"

@@ -77,7 +77,10 @@ impl Plan {
         let target = Target::route(&self.namespace, to, metric)?;
         let from = target.read()?;
         self.add(args, target, from, value.to_string());
-        self.notes.push("connections that are open keep what they began with; new ones to all addresses of the route have it".to_owned());
+        self.notes.push(
+            "open connections keep their value; new ones to any address of the route get the new one"
+                .to_owned(),
+        );
         Ok(())
     }
 
@@ -87,10 +90,7 @@ impl Plan {
         let seen = owner::each_socket(pid, |descriptor, inode| {
             held.entry(inode).or_insert(descriptor);
         });
-        ensure!(
-            seen.is_some(),
-            "the descriptors of process {pid} may not be seen by this user: run it as root"
-        );
+        ensure!(seen.is_some(), "the descriptors of process {pid} are hidden from this user: run it as root");
         let mut found: Vec<(Socket, i32)> = Vec::new();
         let mut diag =
             self.namespace.enter(Diag::open).context("cannot enter its network namespace (root can)")??;
@@ -127,7 +127,7 @@ impl Plan {
             self.add(args, target, from, to.to_owned());
         }
         if listens && knob != Knob::Backlog {
-            self.notes.push("a listening socket is among them: connections that it accepts from then on have it, and keep it".to_owned());
+            self.notes.push("one is a listening socket: connections that it accepts from now on inherit the change and keep it".to_owned());
             // Accepted connections are to be measured too, and are not known yet.
             self.ends.clear();
         }

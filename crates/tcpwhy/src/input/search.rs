@@ -61,7 +61,9 @@ impl Search<'_> {
             0
         } else {
             let Some(start) = self.reader.resynchronise(&bytes, true, offset, self.first) else {
-                return Err(io::Error::other("its end is damaged; give the time, or a span from the start"));
+                return Err(io::Error::other(
+                    "its end is damaged; give an absolute time, or one after the start",
+                ));
             };
             start
         };

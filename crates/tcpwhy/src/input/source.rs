@@ -260,8 +260,8 @@ impl Source {
         let Some((window, held)) = taken else {
             let mb = window.div_ceil(1_000_000);
             let why = format!(
-                "unpacking it needs {mb} MB, for which --memory has no room beside the other inputs; raise it, unpack the file \
-                 before, or give fewer files at a time"
+                "unpacking it needs {mb} MB, more than --memory leaves beside the other inputs; raise it, unpack the file \
+                 first, or give fewer files at a time"
             );
             return Err(io::Error::other(why));
         };
@@ -286,7 +286,7 @@ impl Source {
         self.room.take(bytes).ok_or_else(|| {
             let mb = bytes.div_ceil(1_000_000);
             io::Error::other(format!(
-                "a block of it needs {mb} MB, for which --memory has no room beside the other inputs"
+                "a block of it needs {mb} MB, more than --memory leaves beside the other inputs"
             ))
         })
     }

@@ -310,8 +310,8 @@ fn not_judged() -> anyhow::Result<String> {
         .filter(|cause| !expected.contains(*cause))
         .collect();
     Ok(match without.as_slice() {
-        [] => "Every cause has a scenario that must come to it.\n".to_owned(),
-        some => format!("Not judged here, no scenario must come to them yet: {}.\n", some.join(", ")),
+        [] => "Every cause has a scenario that expects it.\n".to_owned(),
+        some => format!("Not judged here, no scenario expects them yet: {}.\n", some.join(", ")),
     })
 }
 
@@ -353,7 +353,7 @@ fn markdown(
     if out.len() == before {
         out.push_str("Nothing.\n");
     }
-    out.push_str("\n## What was taken for what\n\n| expected | billed as | times |\n|---|---|---:|\n");
+    out.push_str("\n## Confused causes\n\n| expected | billed as | times |\n|---|---|---:|\n");
     for (expected, billed, n) in confusion.rows() {
         let _ = writeln!(out, "| {expected} | {billed} | {n} |");
     }
@@ -366,7 +366,7 @@ fn markdown(
     if !exchanges_off.is_empty() {
         let _ = write!(out, "\nMore than 2 % of these are wrong:\n\n```\n{exchanges_off}```\n");
     }
-    out.push_str("\n## The sums of the project's aims\n\n");
+    out.push_str("\n## Totals against the targets\n\n");
     let _ = writeln!(out, "{}\n{criteria}\n{not_judged}", summary(judged));
     let confused = criteria.confused();
     if !confused.is_empty() {

@@ -89,7 +89,7 @@ Examples:
   tcpwhy lab split                                reproduce one on this kernel, with its fixes
   tcpwhy lab split@rtt-26 --repeat 5              one of its variants, five times
   tcpwhy lab d-rcvbuf --set delay=20ms,rcvbuf=65536 --keep out
-  tcpwhy lab all                                  table: table: theory, reported, measured here, after the fix
+  tcpwhy lab all                                  table: theory, reported, measured here, after the fix
   tcpwhy lab shell --delay 20ms --rate 100mbit --far 'nginx -g \"daemon off;\"' -- curl http://far-end/
 
 Hosts are network namespaces and the path between them is a process, so nothing is left behind, even after kill -9.";

@@ -170,7 +170,7 @@ fn told(form: &Form, headline: Headline, unfixed: Option<Duration>, runs: &[Run]
         ));
     }
     if Headline::is_unstated(&run.scenario.expect) {
-        out.push_str(&line("expected", "nothing, as the scenario does not cover these settings", style));
+        out.push_str(&line("expected", "nothing: the scenario does not cover these settings", style));
     }
     let predicted = predict(&run.scenario, run.trace.window_bytes());
     if let Some((predicted, measured)) = predicted.zip(measured.map(|spread| spread.median)) {

@@ -16,7 +16,7 @@ pub(crate) struct LiveArgs {
     #[arg(value_name = "FILTER")]
     pub(crate) filter: Vec<String>,
 
-    /// The interface; repeatable. One that goes away is captured again when it comes back
+    /// Interface; repeatable. One that disappears is captured again when it comes back
     #[arg(short, long, value_name = "NAME", default_value = "any")]
     pub(crate) interface: Vec<String>,
 
@@ -24,11 +24,11 @@ pub(crate) struct LiveArgs {
     #[arg(short, long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
 
-    /// The same of the processes in this container, by the beginning of its identifier
+    /// Like --pid, for the processes in this container; the beginning of its identifier is enough
     #[arg(long, value_name = "NAME", conflicts_with_all = ["pid", "cgroup"])]
     pub(crate) container: Option<String>,
 
-    /// The same of the processes in this control group, or below it: `nginx.service`, /system.slice/nginx.service
+    /// Like --pid, for the processes in this control group or below it: `nginx.service`, /system.slice/nginx.service
     #[arg(long, value_name = "NAME", conflicts_with = "pid")]
     pub(crate) cgroup: Option<String>,
 
@@ -52,15 +52,15 @@ pub(crate) struct LiveArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Lines on a terminal as well, where it is the whole screen otherwise
+    /// Print lines on a terminal, too, instead of using the whole screen
     #[arg(long, conflicts_with = "json")]
     pub(crate) lines: bool,
 
-    /// What the screen shows of single connections, and saves, is this much of the last packets
+    /// How much of the latest traffic the screen keeps, to show connections and to save
     #[arg(long, value_name = "TIME", value_parser = parse_every, default_value = "30s")]
     pub(crate) keep: Duration,
 
-    /// Do not ask the sockets of this machine whose they are and what they have set
+    /// Do not look up the owners and options of this machine's sockets
     #[arg(long)]
     pub(crate) no_sockets: bool,
 
@@ -83,7 +83,7 @@ fn ring(text: &str) -> Result<usize, String> {
         if (RING_LEAST..=RING_MOST).contains(&size) {
             Ok(size)
         } else {
-            Err("a ring has from 1MB to 1GB".to_owned())
+            Err("expected a ring size from 1MB to 1GB".to_owned())
         }
     })
 }
@@ -93,7 +93,7 @@ const RING_MOST: usize = 1_000_000_000;
 
 const EXAMPLES: &str = "\
 It needs CAP_NET_RAW (setcap cap_net_raw+ep) or root, gives it up once the interface is open, and reads packets in the sandbox of \
-`tcpwhy read`. On a terminal it is the whole screen (? tells the keys), lines otherwise. Ctrl-C ends it with the whole answer.
+`tcpwhy read`. On a terminal it uses the whole screen (? lists the keys), otherwise it prints lines. Ctrl-C ends it with the complete answer.
 
 Examples:
   tcpwhy live port 8080

@@ -89,7 +89,9 @@ mod linux {
             let mut owned = Owned::open(&namespace)?;
             owned.look(&pids)?;
             if owned.ends().is_empty() {
-                complain(&format!("{whose} has no TCP socket yet: what it opens is captured"));
+                complain(&format!(
+                    "{whose} has no TCP socket yet: connections that it opens will be captured"
+                ));
             }
             filter.one_of = Some(owned.ends());
         }
@@ -141,7 +143,7 @@ mod linux {
         if stats.dropped + stats.unread > 0 {
             let lost = counted(stats.dropped + stats.unread, "packet");
             complain(&format!(
-                "the kernel had no room for {lost}, which are missing: --ring takes more, a filter needs less"
+                "the kernel's buffer was full: {lost} missing; use a larger --ring or a narrower filter"
             ));
         }
         if let Some(why) = stats.interrupted {
@@ -238,7 +240,7 @@ mod linux {
             })
             .collect();
         if !args.json && !facts.is_empty() {
-            let told = format!("What the sockets of this machine say:\n{}", facts.concat());
+            let told = format!("Sockets of this machine:\n{}", facts.concat());
             stdout.write_all(told.as_bytes())?;
         }
         Ok(stdout.flush()?)

@@ -118,10 +118,7 @@ impl Owned {
             let seen = owner::each_socket(*pid, |_, inode| {
                 held.insert(inode);
             });
-            ensure!(
-                seen.is_some(),
-                "the sockets of process {pid} may not be seen by this user: run it as root"
-            );
+            ensure!(seen.is_some(), "the sockets of process {pid} are hidden from this user: run it as root");
         }
         self.known.retain(|inode, _| held.contains(inode));
         let is_new = |inode: &u32| self.known.get(inode).is_none_or(|looks| *looks < LOOKS_MAX);

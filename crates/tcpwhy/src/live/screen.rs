@@ -101,7 +101,7 @@ pub(super) fn run(session: &mut Session<'_>, about: String, recent: &Recent) -> 
                     is_changed = true;
                 }
                 Err(TryRecvError::Disconnected) => {
-                    state.say("no thread is to be had for it".to_owned());
+                    state.say("cannot start a thread for it".to_owned());
                     is_changed = true;
                 }
             }

@@ -34,7 +34,7 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     None.or_else(|| text.parse::<SocketAddr>().ok())
         .or_else(|| text.parse::<u16>().ok().map(|port| SocketAddr::new(loopback, port)))
         .or_else(|| bare.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, 0)))
-        .ok_or_else(|| "an address and a port are needed, as in 127.0.0.1:0 or [::1]:8000".to_owned())
+        .ok_or_else(|| "expected an address and a port, such as 127.0.0.1:0 or [::1]:8000".to_owned())
 }
 
 /// A listening socket, and the token that a client needs.
@@ -62,7 +62,7 @@ impl Door {
     pub(crate) fn serve(&self, library: &Library<'_>) -> anyhow::Result<()> {
         if !self.address.ip().is_loopback() {
             complain(
-                "others than this machine can reach the page; whoever sees its address on the way reads it",
+                "warning: the page can be reached from other machines, and by anyone who sees its address (plain HTTP)",
             );
         }
         complain(&format!("http://{}/{}/ shows the page; Ctrl-C ends it", self.address, self.token));

@@ -90,7 +90,7 @@ sees everything, other users their own sockets. Nothing is changed.
 Examples:
   tcpwhy sockets                                   what limits each connection now?
   tcpwhy sockets -v dst port 5432                  connections to PostgreSQL, with the evidence
-  tcpwhy sockets state established dport = :443    as ss would be asked
+  tcpwhy sockets state established dport = :443    a filter as for ss
   tcpwhy sockets --pid 4242 --every 200ms --for 5s
   tcpwhy sockets --process java --all              including idle connections
   tcpwhy sockets --listen                          which server does not accept fast enough?

@@ -235,7 +235,7 @@ pub(super) fn look(
     let Sieve { mut look, best, .. } = sieve;
     let rows = best.into_sorted_vec().into_iter().map(|Reverse(candidate)| {
         let (socket, lately, limit) = *candidate.socket;
-        let options = Err("it has no owner that may be looked into".to_owned());
+        let options = Err("its owner is unknown or may not be examined".to_owned());
         Row { place: candidate.place, socket, lately, limit, owner: None, options, peer: None }
     });
     look.rows = rows.collect();

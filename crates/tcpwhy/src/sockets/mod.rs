@@ -17,7 +17,7 @@ pub(crate) use args::SocketsArgs;
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn run(_args: &SocketsArgs) -> anyhow::Result<u8> {
-    anyhow::bail!("running sockets are asked of Linux: `tcpwhy read` answers for captures")
+    anyhow::bail!("`sockets` needs Linux; `tcpwhy read` analyses captures anywhere")
 }
 
 #[cfg(target_os = "linux")]
@@ -148,7 +148,7 @@ mod linux {
                 }
             }
         }
-        anyhow::ensure!(!places.is_empty(), "no network namespace can be looked into");
+        anyhow::ensure!(!places.is_empty(), "no network namespace can be examined");
         Ok(places)
     }
 }

@@ -54,9 +54,8 @@ pub(super) fn look(look: &Look, places: &[Place], at: Duration, args: &SocketsAr
         } else {
             format!("{} processes", count(look.hidden.into()))
         };
-        let text = format!(
-            "owners and options of the sockets of {whom} are not to be seen by this user (root sees them)"
-        );
+        let text =
+            format!("owners and options of the sockets of {whom} are hidden from this user (root sees them)");
         say(&mut out, "", &text, style);
     }
     out
@@ -200,7 +199,7 @@ fn namespace(out: &mut String, place: &Place, named: bool, args: &SocketsArgs, s
     counts(counted.syn_cookies_sent, "SYN cookie", "sent");
     counts(counted.requests_dropped, "SYN", "dropped for a full queue");
     counts(counted.delayed_acks, "acknowledgement", "held back until the timer ran out");
-    counts(counted.segments_retransmitted, "segment", "sent again");
+    counts(counted.segments_retransmitted, "segment", "retransmitted");
     if !said.is_empty() {
         let who = if named {
             format!("network namespace {}", place_name(place))

@@ -96,7 +96,7 @@ fn nodelay_on_a_running_client_takes_the_stall_away_and_undo_brings_it_back() {
         assert!(listed.contains(": 0 -> 1 (nodelay)"), "{listed}");
         assert!(listed.contains("`tcpwhy undo --all` all of them"), "{listed}");
         let undone = done(&with(journal.path(), &["undo", "--all"]));
-        assert!(undone.contains("taken back"), "{undone}");
+        assert!(undone.contains("reverted"), "{undone}");
         let again_s = client.median_s(20);
         near(again_s, before_s, 0.004);
         eprintln!("split writes: {before_s:.4} s, fixed {after_s:.6} s, undone {again_s:.4} s\n{said}");
@@ -185,7 +185,7 @@ fn what_does_not_help_is_said_and_taken_back() {
             done(&with(journal.path(), &["fix", "nodelay", "--pid", &pid, "--measure", "1s", "--yes"]));
         // If the machine is busy in one of the two seconds, that one is slower, which is no help either.
         assert!(said.contains("No difference") || said.contains("Worse"), "{said}");
-        assert!(said.contains("taken back"), "{said}");
+        assert!(said.contains("reverted"), "{said}");
         assert_eq!(nodelay(&pid), "0");
         assert_eq!(done(&with(journal.path(), &["undo"])), "Nothing is changed.\n");
     });
@@ -204,7 +204,8 @@ fn nothing_is_changed_without_yes_and_what_somebody_else_changed_is_left() {
     let before = read("net.ipv4.tcp_rmem");
     let dry = done(&with(journal.path(), &fix));
     assert!(
-        dry.contains("-> 4096 131072 16000000") && dry.ends_with("Nothing was changed: --yes does it.\n"),
+        dry.contains("-> 4096 131072 16000000")
+            && dry.ends_with("Nothing was changed; use --yes to apply it.\n"),
         "{dry}"
     );
     assert_eq!(read("net.ipv4.tcp_rmem"), before);
@@ -251,7 +252,7 @@ fn a_route_keeps_all_else_and_comes_back_as_it_was() {
         assert_eq!(now.lines().count(), before.lines().count(), "none more and none less:\n{before}\n{now}");
     }
     let said = done(&with(journal.path(), &["undo", "--all"]));
-    assert_eq!(said.matches("taken back").count(), 4, "{said}");
+    assert_eq!(said.matches("reverted").count(), 4, "{said}");
     assert_eq!(shown(), before);
 
     // The output of --persist is valid input for a shell, and keeps the rest of the route as well.
@@ -347,7 +348,7 @@ fn each_option_and_ceiling_is_set_and_comes_back_as_it_was() {
     assert_eq!((backlog.as_str(), somaxconn.trim()), ("5000", "5000"));
     assert_eq!(wmem.split_whitespace().nth(2), Some("9000000"));
     let said = done(&with(journal.path(), &["undo", "--all"]));
-    assert_eq!(said.matches("taken back").count(), 5, "{said}");
+    assert_eq!(said.matches("reverted").count(), 5, "{said}");
     assert_eq!(state(), before);
 }
 

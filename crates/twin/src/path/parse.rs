@@ -27,7 +27,7 @@ impl std::error::Error for SpecError {}
 pub fn parse_duration(text: &str) -> Result<Duration, SpecError> {
     scaled(text, &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("", 0.0)])
         .map(|ns| Duration::from_nanos(ns as i64))
-        .ok_or_else(|| SpecError(format!("`{text}` is no duration; write 10ms, 250us or 1.5s")))
+        .ok_or_else(|| SpecError(format!("`{text}` is not a duration; write 10ms, 250us or 1.5s")))
 }
 
 /// Bits per second from `100mbit`, `1.5gbit`, `64kbit`, `9600bit`.
@@ -38,7 +38,7 @@ pub fn parse_rate(text: &str) -> Result<u64, SpecError> {
     scaled(text, &[("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)])
         .filter(|rate| *rate >= 1.0)
         .map(|rate| rate as u64)
-        .ok_or_else(|| SpecError(format!("`{text}` is no rate; write 100mbit, 1.5gbit or 64kbit")))
+        .ok_or_else(|| SpecError(format!("`{text}` is not a rate; write 100mbit, 1.5gbit or 64kbit")))
 }
 
 /// Bytes from `65536`, `64k` (KiB), `4m` (MiB).
@@ -48,14 +48,14 @@ pub fn parse_rate(text: &str) -> Result<u64, SpecError> {
 pub fn parse_bytes(text: &str) -> Result<u64, SpecError> {
     scaled(text, &[("k", 1024.0), ("m", 1_048_576.0), ("", 1.0)])
         .map(|bytes| bytes as u64)
-        .ok_or_else(|| SpecError(format!("`{text}` is no size; write 65536, 64k or 4m")))
+        .ok_or_else(|| SpecError(format!("`{text}` is not a size; write 65536, 64k or 4m")))
 }
 
 /// A probability from `1%`, `0.5%` or `0.01`.
 fn parse_share(text: &str) -> Result<f64, SpecError> {
     scaled_exact(text, &[("%", 0.01), ("", 1.0)])
         .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| SpecError(format!("`{text}` is no share; write 1% or 0.01")))
+        .ok_or_else(|| SpecError(format!("`{text}` is not a share; write 1% or 0.01")))
 }
 
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
@@ -79,7 +79,7 @@ impl FromStr for ElementSpec {
         let spec = words.element()?;
         match words.words.next() {
             None => Ok(spec),
-            Some(word) => Err(words.wrong(&format!("`{word}` is one too many"))),
+            Some(word) => Err(words.wrong(&format!("`{word}` is one word too many"))),
         }
     }
 }
@@ -135,7 +135,7 @@ impl<'a> Words<'a> {
             }
             "acks" => self.ack_policy().map(ElementSpec::Acks),
             other => Err(self.wrong(&format!(
-                "`{other}` is no path element (delay, jitter, rate, trace, loss, duplicate, reorder, acks)"
+                "`{other}` is not a path element (delay, jitter, rate, trace, loss, duplicate, reorder, acks)"
             ))),
         }
     }

@@ -363,7 +363,7 @@ fn a_wrong_line_says_what_is_wrong() {
     for (line, why) in [
         ("delay", "lacks a duration"),
         ("delay 10", "no duration"),
-        ("delay 10ms 5", "`5` is one too many"),
+        ("delay 10ms 5", "`5` is one word too many"),
         ("latency 10ms", "`latency` is no path element"),
         ("loss 120%", "no share"),
         ("loss data 0", "counting starts from 1"),

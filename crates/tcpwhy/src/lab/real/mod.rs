@@ -79,7 +79,7 @@ pub(super) fn run(args: &RealArgs) -> anyhow::Result<u8> {
             if super::accuracy::held_still(&run) {
                 corpus::write(&run, &dir.join(&case.name))?;
             } else {
-                complain(&format!("{} was disturbed and is not written", case.name));
+                complain(&format!("{} was disturbed and not saved", case.name));
                 wrong += 1;
             }
         }
