@@ -17,7 +17,7 @@ const PREFACE: &str = "handshake
      preface+1 S 9 #ready\n";
 
 /// The server sends a PING before it answers the call, and the client echoes it at once: neither is
-/// an answer or a call, and neither is an acknowledgement of SETTINGS.
+/// an answer or a call, and the same holds for acknowledgements of SETTINGS.
 #[test]
 fn a_ping_does_not_answer_a_call() {
     let rtt = ms(20);

@@ -103,7 +103,7 @@ fn a_round_trip_that_only_answers_show_is_not_certain() {
     }
 }
 
-/// Near the receiver, ACKs pass half a round trip before the sender gets them. Until that is known, every
+/// Near the receiver, the sender's reaction passes a round trip after the ACK. Until that is known, every
 /// flight looks only as long as the latest data, and short flights of one size look like a send buffer.
 #[test]
 fn a_window_that_grows_is_no_send_buffer_however_far_away_its_sender_is() {

@@ -84,8 +84,8 @@ impl Reading {
         Ok(Self::new(Source::of(path, file, room)?, Buffer::one_of(1)))
     }
 
-    /// What decompression needs at most, as far as that is known in advance, and how much of it it
-    /// already holds. A file is rewound afterwards.
+    /// The most that decompression needs, as far as that is known in advance, and how much of that
+    /// is already held. A file is rewound afterwards.
     pub(super) fn unpacking_needs(&mut self) -> [usize; 2] {
         let needs = self.source.unpacking_needs();
         self.rewind();
