@@ -37,7 +37,7 @@ else:
     end = ways[-1] + 1
     while lines[end].startswith("  "):
         end += 1
-    told = "\n".join(lines[end:]).split("What the sockets of this machine say:")[0].strip()
+    told = "\n".join(lines[end:]).split("Sockets of this machine:")[0].strip()
     differ = told != read.strip()
     print(f"{len(ways)} answers; the last: {lines[ways[-1]]}")
     print(f"at the end {len(told)} characters, {'other than' if differ else 'the same as'} those of read; they begin:")

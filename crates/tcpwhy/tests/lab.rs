@@ -93,7 +93,7 @@ fn what_does_not_exist_is_wrong_usage_and_is_told_what_does() {
         (&["nonsense"][..], "available: "),
         (&["split@nonsense"], "there is no variant"),
         (&["split", "--set", "mss=9"], "What can: rtt"),
-        (&["shell", "--delay", "soon", "--", "true"], "no duration"),
+        (&["shell", "--delay", "soon", "--", "true"], "is not a duration"),
     ] {
         let output = lab(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");

@@ -122,7 +122,7 @@ mod linux {
         if plan.already > 0 {
             let _ = writeln!(
                 out,
-                "  {} so already",
+                "  {} already set",
                 if plan.already == 1 { "one is".to_owned() } else { format!("{} are", plan.already) }
             );
         }

@@ -71,7 +71,7 @@ fn what_is_saved_can_be_read_again() {
         assert!(output.status.success(), "{}", text(&output.stderr));
         let said = text(&output.stdout);
         let (_, end) = said.rsplit_once("== after").expect("lines");
-        let (end, _) = end.split_once("What the sockets").unwrap_or((end, ""));
+        let (end, _) = end.split_once("Sockets of this machine").unwrap_or((end, ""));
         let read = tcpwhy(&["read", path, "--filter", "port 8080"]);
         let read = text(&read.stdout);
         assert!(
