@@ -370,18 +370,7 @@ impl Connection {
             .filter(|_| self.tap_rtt(from) >= self.tap_rtt(1 - from) && initiator == from && !by_timer)
             .into();
         if initiator != from {
-            open.request.begin(LastData {
-                at: open.start,
-                packet: segment.packet,
-                queue: SendQueue::Emptied,
-                len: 0,
-                flight: 0,
-                flight_segments: 0,
-                unheard: 0,
-                stamp: None,
-                snd_una: None,
-                spacing: Duration::ZERO,
-            });
+            self.begin_unasked(&mut open, segment.packet);
         } else if let Some(before) = self.before_message(segment, from, class, idle_since) {
             open.begin_earlier(at, before.ns);
             open.request.charge(&before);
@@ -389,6 +378,27 @@ impl Connection {
             open.late = self.late_on_its_way(segment, from, idle_since).filter(|_| !by_timer).map(Box::new);
         }
         self.open = Some(open);
+    }
+
+    /// Nobody asked for what the server says first: its client waits from the end of the handshake.
+    fn begin_unasked(&self, open: &mut Open, packet: u64) {
+        let mut at = open.start;
+        if let Some(lost) = self.taken_in_vain(open.start, self.now) {
+            open.request.charge(&lost);
+            at = at + lost.ns;
+        }
+        open.request.begin(LastData {
+            at,
+            packet,
+            queue: SendQueue::Emptied,
+            len: 0,
+            flight: 0,
+            flight_segments: 0,
+            unheard: 0,
+            stamp: None,
+            snd_una: None,
+            spacing: Duration::ZERO,
+        });
     }
 
     /// The wait before the first segment of a message passed.
@@ -419,8 +429,11 @@ impl Connection {
 
     /// When the client received the SYN-ACK.
     fn handshake_end(&self) -> Option<Instant> {
-        let (syn_ack, _) = self.setup.as_ref()?.last_syn_ack()?;
-        Some(syn_ack + self.tap_rtt(CLIENT))
+        let setup = self.setup.as_ref()?;
+        let (syn_ack, _) = setup.last_syn_ack()?;
+        let end = syn_ack + self.tap_rtt(CLIENT);
+        // Its acknowledgement was late: the server has not known of the connection before.
+        Some(setup.taken().map_or(end, |taken| end.max(taken)))
     }
 
     /// Since when nothing was under way.

@@ -76,8 +76,9 @@ struct Rare {
     syn_acks: Vec<((Instant, u64), u32)>,
     /// The SYN that the SYN-ACK echoes, where time stamps tell.
     answered: Maybe<Instant>,
-    /// The first SYN-ACK after the handshake was done.
+    /// The first SYN-ACK after the handshake was done, and the last one with its packet.
     again: Maybe<Instant>,
+    last_again: ((Maybe<Instant>, u64), u32),
     /// When the client acknowledged an earlier one of them after a later one had passed.
     taken: Maybe<Instant>,
     /// The least round trip of the client's data since.
@@ -115,6 +116,7 @@ impl Setup {
             syn_acks: syn_ack.into_iter().collect(),
             answered: self.is_echoed.then_some(self.first_syn.0).into(),
             again: Maybe::NONE,
+            last_again: ((Maybe::NONE, 0), 0),
             taken: Maybe::NONE,
             least_since: Duration::MAX,
             early: None,
@@ -147,7 +149,9 @@ impl Setup {
 
     pub(crate) fn on_syn_ack(&mut self, syn_ack: &Segment) {
         if self.done {
-            self.rare_mut().again.set_first(syn_ack.at);
+            let rare = self.rare_mut();
+            rare.again.set_first(syn_ack.at);
+            rare.last_again = ((Maybe::of(syn_ack.at), syn_ack.packet), rare.last_again.1.saturating_add(1));
             return;
         }
         if self.rare.is_some() || self.syn_ack.0.is_some() {
@@ -253,10 +257,21 @@ impl Setup {
         self.rare.as_ref().is_some_and(|rare| rare.again.is_some())
     }
 
-    /// Time from the SYN-ACK to the client's ACK of it, if a second SYN-ACK passed in between.
+    /// When the client's ACK of a SYN-ACK passed, if a second SYN-ACK had passed in between.
+    pub(crate) fn taken(&self) -> Option<Instant> {
+        self.rare.as_ref()?.taken.get()
+    }
+
+    /// The last SYN-ACK that the server's timer sent after the handshake was done, and how many there were.
+    pub(crate) fn copied_when_done(&self) -> Option<((Instant, u64), u32)> {
+        let (copy, copies) = self.rare.as_ref()?.last_again;
+        let (at, (last, _)) = (copy.0.get()?, self.last_syn_ack()?);
+        (at - last >= SYN_ACK_TIMER - SYN_ACK_TIMER_PLAY).then_some(((at, copy.1), copies))
+    }
+
+    /// Time from the SYN-ACK to the client's ACK of it, likewise.
     pub(crate) fn taken_after(&self) -> Option<Duration> {
-        let (at, _) = self.last_syn_ack()?;
-        self.rare.as_ref()?.taken.get().map(|taken| taken - at)
+        self.taken().zip(self.last_syn_ack()).map(|(taken, (at, _))| taken - at)
     }
 
     /// Whether a timer retransmitted the SYN-ACK in between: the ACK may answer the retransmission (RFC

@@ -59,6 +59,13 @@ impl Pair<'_> {
         end == SERVER && !self.shown[SERVER] && self.setup.as_ref().is_some_and(ambiguous)
     }
 
+    /// Whether nothing has timed the way to a client that took a SYN-ACK behind its copies: what the capture
+    /// shows of the path may be next to nothing of it.
+    #[inline]
+    pub(crate) fn is_client_untimed(&self) -> bool {
+        !self.shown[CLIENT] && self.setup.as_ref().is_some_and(Setup::is_taken_behind_a_timer)
+    }
+
     /// Whether this end is farther from the capture than the other one, and on another host.
     pub(crate) fn is_far(&self, end: usize) -> bool {
         self.tap_rtt[end] > self.tap_rtt[1 - end] && !self.flows[1 - end].on_one_host

@@ -44,7 +44,9 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
     let tap_rtt = pair.tap_rtt[end];
     // If no handshake packet shows it, an end may be nearer than its quickest answer, and is if it
     // never answers without data.
-    let sure = if pair.shown[end] && (end == CLIENT || !pair.is_unproven()) {
+    let sure = if end == SERVER && pair.is_client_untimed() {
+        Confidence::Possible
+    } else if pair.shown[end] && (end == CLIENT || !pair.is_unproven()) {
         Confidence::Certain
     } else if pair.shown[end] {
         Confidence::Likely

@@ -1,7 +1,7 @@
 //! Handshakes whose SYN-ACK is retransmitted after the one that the client accepted, seen at the
 //! server.
 
-use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_wire::Duration;
 
@@ -69,4 +69,72 @@ fn the_copy_that_was_taken_repaired_what_was_lost_before_it() {
     let copies = bill.of(Cause::SynRetransmit);
     assert!(off(copies.ns, ms(3_030)) <= ms(1) && copies.confidence == Certain, "{seen}");
     assert!(off(seen.setup().of(Cause::Handshake).ns, ms(5_000)) <= ms(1), "{seen}");
+}
+
+/// A mail server greets 12 ms after the ACK of its first SYN-ACK, which took 10 s (frames 84 to 102 of that capture): until then it knew of no connection, and the
+/// copies at the client say nothing of it. Where nothing ever times the way, what the server's end shows of it is possible at most.
+#[test]
+fn a_server_greets_no_sooner_than_its_syn_ack_is_acknowledged() {
+    let rest = "greeting+0 C ack\n +5 C 19\n +1 S 100\n +0 C ack";
+    for (rest, at, path) in [
+        (rest, End::Server, Some((ms(10_000), Certain))),
+        (rest, End::Client, Some((ms(10_000), Likely))),
+        ("", End::Server, None),
+    ] {
+        let text = format!(
+            "@0 C syn #syn
+             syn+0.2 S syn #first
+             first+1010 S syn
+             first+3030 S syn
+             first+7100 S syn
+             first+0 C ack #taken
+             taken+12 S 44 #greeting
+             {rest}"
+        );
+        let seen = log(text).rtt(ms(10_000)).seen_at(at);
+        let greeting = seen.exchange(1);
+        let think = greeting.of(Cause::ServerThink).ns;
+        assert!(off(think, ms(12)) <= ms(1), "{seen}");
+        let way = greeting.of(Cause::RoundTrip);
+        assert!(path.is_none_or(|(ns, _)| off(way.ns, ns) <= ms(1)), "{seen}");
+        assert_eq!(way.confidence, path.map_or(Possible, |(_, sure)| sure), "{seen}");
+    }
+}
+
+/// The ACKs of three SYN-ACKs are lost before the server has one and greets, 11 ms later (frames 147 to 157 of a laboratory's): what it sent again it had no ACK of.
+/// A copy that repeats at once, or whose answer cannot have come back before the greeting, says nothing.
+#[test]
+fn a_server_that_repeats_its_syn_ack_has_had_no_acknowledgement() {
+    let rest = "greeting+0 C ack\n +5 C 19\n +1 S 100\n +0 C ack";
+    for rtt in [0, 30].map(ms) {
+        let text = format!(
+            "@0 C syn
+             +0 S syn #first
+             first+0 C ack lost
+             first+1020 S syn #second
+             second+0 C ack lost
+             first+3036 S syn #third
+             third+0 C ack
+             +11 S 44 #greeting
+             {rest}"
+        );
+        log(text).rtt(rtt).seen_at(End::Client).exchange(1).is(&[
+            (Cause::SynRetransmit, Side::Path, ms(3_036)),
+            (Cause::ServerThink, Side::Server, ms(11)),
+            (Cause::RoundTrip, Side::Path, rtt),
+        ]);
+    }
+    for copy in [100, 2_990] {
+        let text = format!(
+            "@0 C syn
+             +0 S syn #first
+             first+0 C ack
+             first+{copy} S syn #second
+             second+0 C ack
+             first+3000 S 44 #greeting
+             {rest}"
+        );
+        let seen = log(text).rtt(ms(60)).seen_at(End::Client);
+        assert_eq!(seen.exchange(1).of(Cause::ServerThink).ns, ms(2_940), "{seen}");
+    }
 }
