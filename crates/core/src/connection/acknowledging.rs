@@ -187,6 +187,14 @@ impl Connection {
         [CLIENT, SERVER].map(|end| self.tap_rtt[end].get().filter(|_| told(end)))
     }
 
+    /// ... and as far as the handshake itself took so long: a host in between may have acknowledged what came
+    /// later.
+    #[inline]
+    pub(crate) fn opened_distances(&self) -> [Option<Duration>; 2] {
+        let took = self.setup.as_ref().and_then(Setup::opened).filter(|_| self.shown[SERVER]);
+        [self.tap_rtt[CLIENT].get().filter(|_| self.shown[CLIENT]), took]
+    }
+
     /// Takes a better measured distance from other connections between these hosts.
     pub(crate) fn take_known_path(&mut self) {
         for end in [CLIENT, SERVER] {

@@ -93,8 +93,15 @@ impl Connection {
             Some(above) if above >= way.max(RTO_MIN) && took < way.times(NEARER) => {
                 Some((above, Confidence::Possible))
             }
-            _ => None,
+            _ => self.above_siblings(took).filter(|_| !proxied).map(|above| (above, Confidence::Possible)),
         }
+    }
+
+    /// By how much other handshakes between the hosts were shorter: whoever answers the SYNs is as far away in all
+    /// of them.
+    fn above_siblings(&self, took: Duration) -> Option<Duration> {
+        let least = self.path_memory.shown(SERVER)?;
+        Some(took - least).filter(|above| *above >= least.max(RTO_MIN))
     }
 
     /// By how much the SYN-ACK, which passed `at`, was later than the fastest packet after it.

@@ -61,7 +61,8 @@ impl PathMemories {
             known.on_accepted(server.port);
         }
         let told = connection.told_distances();
-        known.share(&mut connection.path_memory, told, connection.shown, connection.now);
+        let opened = connection.opened_distances();
+        known.share(&mut connection.path_memory, told, opened, connection.now);
         connection.take_known_path();
         connection.path_memory.news = false; // what it was just told is no news
     }

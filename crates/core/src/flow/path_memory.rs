@@ -13,8 +13,8 @@ const NEWS_AFTER: Duration = Duration::from_millis(50);
 /// The paths from the capture to the client and to the server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PathMemory {
-    /// Smallest round trip of any connection, and of those whose handshake shows it; [`Duration::MAX`] if
-    /// unknown.
+    /// Smallest round trip of any connection, and the smallest that a handshake itself took; [`Duration::MAX`]
+    /// if unknown.
     min: [Duration; 2],
     shown: [Duration; 2],
     /// When a packet last waited, and how much later it was than the fastest of its connection;
@@ -42,7 +42,7 @@ impl PathMemory {
         Some(self.min[end]).filter(|min| *min < Duration::MAX)
     }
 
-    /// The smallest round trip that a handshake has shown.
+    /// The smallest round trip that a handshake took, whatever came sooner behind it.
     pub(crate) fn shown(&self, end: usize) -> Option<Duration> {
         Some(self.shown[end]).filter(|shown| *shown < Duration::MAX)
     }
@@ -105,22 +105,20 @@ impl PathMemory {
         now - self.shared >= NEWS_AFTER
     }
 
-    /// Takes in the round trips that a connection has been `told` by `now`, and whether a handshake has
-    /// `shown` them; gives it what the others know.
+    /// Takes in the round trips that a connection has been `told` by `now`, and those that its handshake took
+    /// itself; gives it what the others know.
     #[inline]
     pub(crate) fn share(
         &mut self,
         own: &mut Self,
         told: [Option<Duration>; 2],
-        shown: [bool; 2],
+        opened: [Option<Duration>; 2],
         now: Instant,
     ) {
         for (end, rtt) in told.into_iter().enumerate() {
             if let Some(rtt) = rtt.filter(|rtt| *rtt < self.shown[end]) {
                 self.min[end] = self.min[end].min(rtt);
-                if shown[end] {
-                    self.shown[end] = rtt;
-                }
+                self.shown[end] = self.shown[end].min(opened[end].unwrap_or(Duration::MAX));
             }
             if own.queued[end].0 > Instant::MIN {
                 self.queued[end] = longer(self.queued[end], own.queued[end]);
@@ -150,12 +148,12 @@ mod tests {
         let [long, short] = [40, 3].map(Duration::from_millis);
         bulk.on_queued(0, at(0), long);
         assert!(bulk.news);
-        shared.share(&mut bulk, [Some(long), None], [false; 2], at(0));
+        shared.share(&mut bulk, [Some(long), None], [None; 2], at(0));
         asking.on_queued(0, at(100), short);
-        shared.share(&mut asking, [Some(long), None], [false; 2], at(100));
+        shared.share(&mut asking, [Some(long), None], [None; 2], at(100));
         assert!(asking.stood(0, at(200), long) && asking.min(0) == Some(long));
         asking.on_queued(0, at(900), short);
-        shared.share(&mut asking, [Some(long), None], [false; 2], at(900));
+        shared.share(&mut asking, [Some(long), None], [None; 2], at(900));
         assert!(!asking.stood(0, at(1_000), long));
     }
 }
