@@ -84,6 +84,8 @@ struct Aside {
     passed_again: Option<Instant>,
     /// Its sender's last long silence.
     pause: Option<Pause>,
+    /// By how much its first segment seemed late, and what its sender's clock has to show again for that to be.
+    seemed_late: Option<[Duration; 2]>,
 }
 
 /// A wait that no window held if later flights vary as no window's flights do.
@@ -98,15 +100,13 @@ impl Aside {
     fn clear(&mut self) {
         self.blocked.clear();
         self.pending.clear();
-        self.pending_last = None;
-        self.pending_stamp = None;
-        self.timer = None;
+        (self.pending_last, self.pending_stamp, self.timer) = (None, None, None);
         self.suspects.clear();
         self.early.clear();
         self.doubts.clear();
         self.copies.clear();
         self.held_tail = None;
-        (self.acked_late, self.passed_again, self.pause) = (None, None, None);
+        (self.acked_late, self.passed_again, self.pause, self.seemed_late) = (None, None, None, None);
     }
 }
 

@@ -20,7 +20,9 @@ use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::rules::pair::Pair;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
-use crate::rules::{self, cork, crossed, late_request, nagle, not_captured, repair, server_think};
+use crate::rules::{
+    self, cork, crossed, late_answer, late_request, nagle, not_captured, repair, server_think,
+};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{
@@ -435,6 +437,8 @@ impl Connection {
         let held = verdict.split.has(DOUBTED | Cause::SendBuffer.bit());
         let shape = self.models[from].rounds.growth.shape();
         let (side, beat) = (flow.side, flow.unusual.cadence.lasts());
+        let seems_late =
+            if follows == Follows::Own { None } else { late_answer::seems(flow, segment, &verdict.split) };
         let Some(open) = self.open.as_deref_mut() else { return };
         if from != open.initiator {
             open.on_reply(segment.seq, segment.at);
@@ -445,6 +449,9 @@ impl Connection {
             }
             open.request.charge_early(asked_rate, self.flows[open.initiator].side);
             open.begin_reply(&verdict.split, last, follows == Follows::Beginning);
+            if let Some(late) = seems_late {
+                open.reply.seem_late(late);
+            }
             return;
         }
         let path = if from == open.initiator { &mut open.request } else { &mut open.reply };

@@ -16,7 +16,7 @@ use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::LastData;
 use crate::rules::handshake;
-use crate::rules::{drain, late_start, round_trip};
+use crate::rules::{drain, late_answer, late_start, round_trip};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::{Cause, Side};
@@ -260,6 +260,9 @@ impl Connection {
         let path = open.last_path();
         path.commit();
         path.charge_early(rate, side(speaker));
+        if let Some(late) = path.take_seemed_late() {
+            late_answer::weigh_seemed(&self.flows[speaker], open, late);
+        }
         if open.request.has_copies() || open.reply.has_copies() {
             self.keep_copies(open);
         }

@@ -13,6 +13,9 @@ use tcpwhy_wire::{Duration, Segment};
 use super::pair::Pair;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
+use crate::bill::revise::Revision;
+use crate::bill::split::Split;
+use crate::flow::direction::Flow;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{DELAYED_ACK_MIN, HELD_BACK_MIN};
@@ -36,6 +39,22 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Durat
     };
     let detail = Detail { form: Some(Form::Reply), ..Detail::default() };
     Some(Charge::new(Cause::Queueing, flow.side, late, confidence).detail(detail))
+}
+
+/// By how much an answer seems late that is billed to its server, and the difference at which a later packet proves it.
+pub(crate) fn seems(flow: &Flow, answer: &Segment, split: &Split) -> Option<[Duration; 2]> {
+    let late = flow.seems_late(answer.at).filter(|late| *late >= HELD_BACK_MIN)?;
+    split.has(Cause::ServerThink.bit()).then(|| [late, flow.clock.caught_up_at(late)])
+}
+
+/// What later packets of the server's show of an answer that seemed late: its clock had not stood still.
+#[cold]
+pub(crate) fn weigh_seemed(server: &Flow, open: &mut Open, [late, difference]: [Duration; 2]) {
+    let came_at = open.request_at() + open.waited;
+    if server.clock.has_caught_up(came_at, difference) {
+        let packets = [open.request.last.map_or(0, |last| last.packet), open.packets[1]];
+        open.reply.revise(Revision::AnswerStood { server: server.side, ns: late, packets });
+    }
 }
 
 /// How certain the delay is if the answer's time stamp puts it at just the time that the answer

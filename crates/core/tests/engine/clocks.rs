@@ -398,3 +398,37 @@ fn whose_syn_ack_was_late_by_the_same_clock_acknowledges_itself() {
     let own = bill.of(Cause::ServerThink);
     assert!(own.ns >= ms(58) && own.ns <= ms(63), "{seen}");
 }
+
+/// Behind a silence of seven seconds an answer comes 150 ms after its question, stamped 125 before it passed (frames 1222 to 1232 of a bulk transfer's control connection). What its
+/// server says next is on time again: the answer stood. A clock that stood still stays behind, and where nothing follows nobody knows.
+#[test]
+fn an_answer_that_seemed_late_stood_if_its_server_s_clock_has_caught_up() {
+    let polls = each(0..8, |_| "+100 C 60\n +1 S 90\n +0 C ack".to_owned());
+    for (next, stands, sure) in [
+        ("+300 S 40\n +0 C ack", false, Some(Likely)),
+        ("+300 S 40\n +0 C ack", true, None),
+        ("", false, None),
+    ] {
+        let late = if stands { 0 } else { 125 };
+        let text = format!(
+            "handshake\n{polls}\n +7000 C 60\n +{} S 90 late={late}\n +0 C ack\n {next}\n +100 C 60\n +1 S 90\n +0 C ack",
+            150 - late
+        );
+        let mut segments = log(text).rtt(ms(20)).capture(End::Client);
+        let silence = segments[0].at + ms(2_000);
+        for segment in
+            segments.iter_mut().filter(|segment| stands && segment.at > silence && segment.src == SERVER)
+        {
+            let stamps = segment.options.timestamps.as_mut().expect("time stamps");
+            stamps.val -= 125;
+        }
+        let seen = Seen::of(segments, "the client");
+        let bill = &seen.exchange(9).exchange.bill;
+        let of = |cause| bill.iter().find(move |line| line.cause == cause);
+        assert_eq!(of(Cause::Queueing).map(|line| line.confidence), sure, "{seen}");
+        let think = of(Cause::ServerThink).expect("the server's");
+        let own = if sure.is_some() { ms(25) } else { ms(150) };
+        assert!(think.ns - own <= ms(2) && own - think.ns <= ms(2), "{seen}");
+        assert!(sure.is_some() || think.confidence == Possible, "{seen}");
+    }
+}

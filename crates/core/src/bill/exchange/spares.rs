@@ -1,6 +1,6 @@
 //! What is known of unnecessary retransmissions?
 
-use tcpwhy_wire::{Instant, SackBlock, Segment, Seq};
+use tcpwhy_wire::{Duration, Instant, SackBlock, Segment, Seq};
 
 use super::Path;
 use crate::bill::pause::Pause;
@@ -80,6 +80,16 @@ impl Path {
     /// When the segment that left at `since` passed a second point of the capture, if it did.
     pub(crate) fn passed_again(&self, since: Instant) -> Option<Instant> {
         self.aside.as_ref()?.passed_again.filter(|&at| at > since)
+    }
+
+    /// Its first segment, an answer, seemed late, which its sender's clock has not proven yet.
+    pub(crate) fn seem_late(&mut self, late: [Duration; 2]) {
+        self.aside.get_or_insert_default().seemed_late = Some(late);
+    }
+
+    /// Takes that.
+    pub(crate) fn take_seemed_late(&mut self) -> Option<[Duration; 2]> {
+        self.aside.as_mut()?.seemed_late.take()
     }
 
     /// Takes its last silence, if it is such a one.

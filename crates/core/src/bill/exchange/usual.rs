@@ -71,6 +71,7 @@ impl Path {
                 && aside.timer.is_none()
                 && aside.early.is_empty()
                 && aside.blocked.is_empty()
+                && aside.seemed_late.is_none()
         })
     }
 }
