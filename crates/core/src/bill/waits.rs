@@ -89,6 +89,12 @@ impl Waits {
         charges.filter(|charge| charge.cause == cause).map(|charge| charge.ns).sum()
     }
 
+    /// Whether nothing but this cause has held the segment that passed at `at`.
+    pub(crate) fn held_alone(&self, at: Instant, cause: Cause) -> bool {
+        let waited = self.kept.back().filter(|waited| waited.until == at);
+        waited.is_some_and(|waited| waited.charges.iter().all(|charge| charge.cause == cause))
+    }
+
     /// Bytes of heap memory in use.
     pub(crate) fn heap(&self) -> usize {
         let charges: usize = self.kept.iter().map(|waited| waited.charges.capacity()).sum();

@@ -73,11 +73,22 @@ impl Connection {
     ) -> Duration {
         let talk = self.talk.as_deref().filter(|_| mark.seq == segment.seq);
         let begins = |talk: &&Talk| talk.asked.iter().all(|ask| ask.asker != from);
-        let waits =
-            talk.filter(|talk| expects == Expects::Nothing || begins(talk)).map(|talk| &talk.waits[from]);
+        // Its program may also have paused: only what leaves with the ACK was held.
+        let released = |talk: &&Talk| {
+            talk.waits[from].held_alone(self.now, Cause::NagleDelayedAck) && self.echoes_last(segment, from)
+        };
+        let held = |talk: &&Talk| expects == Expects::Nothing || begins(talk) && released(talk);
+        let waits = talk.filter(held).map(|talk| &talk.waits[from]);
         let held = waits.map_or(Duration::ZERO, |waits| waits.held_until(self.now, Cause::NagleDelayedAck));
         // Waits in a row are kept as one: count no more than since the segment before.
         held.min(self.flows[from].last_data.map_or(Duration::ZERO, |last| last.spacing))
+    }
+
+    /// Whether a segment echoes the time stamp of the other end's last packet, and was therefore sent
+    /// after that had arrived (RFC 7323, 4.3).
+    fn echoes_last(&self, segment: &Segment, from: usize) -> bool {
+        let clock = &self.flows[1 - from].clock;
+        segment.options.timestamps.is_none_or(|stamps| clock.is_present(stamps.ecr))
     }
 
     /// Whether the other end's last packet had data, and was not just an ACK.

@@ -139,3 +139,26 @@ fn a_key_exchange_is_held_behind_its_clients_list() {
         });
     }
 }
+
+/// An HTTP/2 client acknowledges SETTINGS and asks 50 to 60 ms later, about when a timer's acknowledgement reaches it (frames 10 to 12 of node's): what does
+/// not echo that one's stamp had left before, and what comes later than a round trip behind it was not held either. Who asks as soon as it comes was held.
+#[test]
+fn a_question_that_a_program_pauses_before_is_not_held() {
+    for (asks, held) in [
+        ("ack+52.5 C 337", false),
+        ("ack+52 C 337 late=3.6", false),
+        ("ack+55.5 C 337", false),
+        ("+0.05 C 337", true),
+    ] {
+        let text = format!(
+            "handshake\n +1 C 52 serves #own\n own+0 S ack\n own+3 S 28 serves #settings\n +0.1 S 9 serves\n settings+0.1 C ack\n settings+0.2 C ack
+             settings+2.2 C 9 serves #ack\n ack+43 S ack #acked\n {asks} asks #question\n question+0.1 S ack\n question+7 S 300 answers\n +0 C ack
+             +40 C 100 asks #more\n more+0.1 S ack\n more+7 S 300 answers\n +40 C ack"
+        );
+        log(text).rtt(ms(10)).both_ends(|seen| {
+            let ns = seen.lines(Cause::NagleDelayedAck, Client).iter().map(|line| line.ns).max();
+            assert_eq!(ns.is_some_and(|ns| ns >= ms(50)), held, "{asks}: {seen}");
+            assert!(held || ns.is_none(), "{asks}: {seen}");
+        });
+    }
+}

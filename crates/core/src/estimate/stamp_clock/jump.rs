@@ -18,6 +18,11 @@ impl StampClock {
         self.stamp_since.is_some() && self.is_newer(val)
     }
 
+    /// Whether the last packet had this stamp.
+    pub(crate) fn is_present(&self, val: u32) -> bool {
+        self.stamp_since.is_some() && self.stamp == val
+    }
+
     /// Keeps a silence before this packet on which the two clocks disagree, once this one's rate is known.
     #[inline]
     pub(super) fn note_jump(&mut self, at: Instant, val: u32) {
