@@ -7,6 +7,7 @@ use super::Connection;
 use super::frame_sizes::{are_windows, is_control};
 use super::opening::AT_ONCE;
 use super::roles::{PAUSE_LONG, PAUSE_MIN, Parked, TURNS_MIN, Turn};
+use super::turn::Paired;
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::estimate::maybe::Maybe;
@@ -316,7 +317,9 @@ impl Connection {
         // Several may be confirmed at once, each in a record of its own.
         let words = open.request.index.max(1) as u64;
         let short = open.request_bytes > 0 && open.request_bytes <= words * CONFIRMS_MAX;
-        short && (reacted && self.may_be_cipher() || self.is_signal(open.request_bytes as u32))
+        // Where no payload was captured, nothing says that it is not encrypted.
+        let may_be_cipher = self.may_be_cipher() || self.paired == Paired::Unread;
+        short && (reacted && may_be_cipher || self.is_signal(open.request_bytes as u32))
     }
 
     /// Whether an encrypted message of this length is unlikely to say more than that its sender is

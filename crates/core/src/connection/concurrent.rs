@@ -77,6 +77,10 @@ impl Connection {
             self.paired = self.paired.max(Paired::Unread);
             return;
         }
+        if marks.iter().any(|mark| mark.role == Role::Sealed) {
+            self.talk.get_or_insert_default();
+            return;
+        }
         if from == SERVER && marks.iter().any(|mark| mark.session && !mark.by_peer) {
             self.frames.on_session();
         }
@@ -327,7 +331,7 @@ impl Connection {
                 None
             }
             Role::Cut => self.cut(mark, from),
-            Role::Greets | Role::Neither | Role::Framed | Role::Lost | Role::Unread => None,
+            Role::Greets | Role::Neither | Role::Framed | Role::Lost | Role::Unread | Role::Sealed => None,
         };
         let of = n.and_then(|n| {
             let ask = self.talk.as_deref_mut()?.find(n)?;

@@ -480,6 +480,7 @@ pub(super) fn expects(role: Role) -> Expects {
         | Role::Cut
         | Role::Framed
         | Role::Lost
-        | Role::Unread => Expects::Answer,
+        | Role::Unread
+        | Role::Sealed => Expects::Answer,
     }
 }

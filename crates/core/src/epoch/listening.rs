@@ -308,6 +308,8 @@ impl Listening {
                 self.told.marks.push(Mark { role: Role::Framed, ..Mark::lost(segment.seq) });
             } else if heard.has_marks {
                 self.told.marks.push(Mark::lost(segment.seq));
+            } else if heard.conversation.protocol() == Some(Protocol::Tls) {
+                self.told.marks.push(Mark { role: Role::Sealed, ..Mark::lost(segment.seq) });
             }
             self.stop_listening(ends);
         } else if heard.fins == [true; 2] {

@@ -108,4 +108,6 @@ pub enum Role {
     Lost,
     /// Of this connection's messages no bytes were captured, only their lengths.
     Unread,
+    /// The connection is encrypted, and its beginning was not captured.
+    Sealed,
 }

@@ -20,6 +20,10 @@
 //! requested, `serves` one of the protocol itself, and `mute` means that nothing is read from there on. A SYN
 //! carries `data=100`, `refused` or not. `20x3` is three segments of 20 bytes; the last one of a line has PSH
 //! unless `more` follows.
+//! Acknowledgement numbers, SACK and D-SACK blocks, TCP time stamps and IP identifications follow from what had
+//! arrived at the sender until then. `asks=7` and `answers=7` say what the bytes of a line are to whoever reads their protocol,
+//! without `=7` where that pairs them in order, `greets` that they say who speaks, `tells` that nobody asked for them, `serves` that they serve the protocol alone, `mute` that nothing is read from there on, `sealed` that it is encrypted, and `unread` that no payload was captured. A SYN takes `data=100` with it, `refused` or not. `20x3` is three segments of 20 bytes; the last one of a line carries PSH unless
+//! `more` stands behind it.
 
 use std::collections::HashMap;
 
@@ -280,6 +284,8 @@ impl PacketLog {
                 "tells" => draft.message = Some((Role::Tells, None)),
                 "serves" => draft.message = Some((Role::Neither, None)),
                 "mute" => draft.message = Some((Role::Lost, None)),
+                "unread" => draft.message = Some((Role::Unread, None)),
+                "sealed" => draft.message = Some((Role::Sealed, None)),
                 "answers" => draft.message = Some((Role::Answers, value.parse().ok())),
                 "win" => draft.window = Some(value.parse().expect("win=BYTES")),
                 "ack" => draft.ack = Some(value.parse().expect("ack=OFFSET")),

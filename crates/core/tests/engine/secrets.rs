@@ -7,9 +7,9 @@ use tcpwhy_core::report::{Confidence, Exchange, Kind};
 use tcpwhy_wire::Endpoint;
 
 use crate::ciphers::{ASKED, exchanges, server_of};
-use crate::packet_log::{End, log, ms};
+use crate::packet_log::{End, each, log, ms};
 use crate::seen::Seen;
-use crate::spoken::spent_on;
+use crate::spoken::{read_marked, spent_on};
 
 /// A server that has sent its tickets, and both ends' SETTINGS.
 const HTTP2: &str = "question+0.1 S 510\n +0.1 S 52\n +0 S 31 #settings\n settings+0.2 C 31\n question+20 S 466 #answer\n answer+2 C ack\n";
@@ -46,6 +46,26 @@ fn what_is_too_short_for_a_question_may_confirm() {
 
 /// A consumer confirms ten deliveries at once, each in a separate record (frames 27 to 41 of AMQP):
 /// the next delivery answers none of them.
+/// Whoever listens from the middle on finds records in front of what both say, and no hello (frames 13 to 36 of MQTT's); whoever keeps no payload finds neither. Of a
+/// protocol that is not known and not encrypted, the same lengths are questions.
+#[test]
+fn what_is_too_short_for_a_question_may_confirm_whether_or_not_the_hello_was_captured() {
+    for end in End::BOTH {
+        for (said, sure) in [("sealed", false), ("unread", false), ("", true)] {
+            let events = each([298, 527, 730, 425], |wait| format!("+0.6 C 26\n +{wait} S 45"));
+            let log = log(format!("handshake\n +5 C 60 {said}\n +20 S 45\n {events}\n +0 C ack")).rtt(ms(40));
+            let midway = log.capture(end).split_off(if said == "sealed" { 3 } else { 0 });
+            let exchanges = read_marked(&midway, log.marks()).connections[0].exchanges.clone();
+            assert_eq!(
+                surest(&exchanges) >= Some(Confidence::Likely),
+                sure,
+                "{said} {end:?}: {exchanges:#?}"
+            );
+        }
+    }
+}
+
+/// A consumer confirms ten deliveries at once, each in a record of its own (frames 27 to 41 of AMQP): the next delivery answers none of them.
 #[test]
 fn several_words_may_confirm_as_one_does() {
     for end in [End::Client, End::Server] {
