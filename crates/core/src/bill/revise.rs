@@ -92,6 +92,8 @@ pub(crate) enum Revision<'a> {
     MayBeOther { server: Side, form: Form },
     /// It was the time until there was news: nobody waited for an answer.
     News { server: Side },
+    /// The messages may be the session's or the protocol's own: nobody need have waited for the server.
+    MayBeOwn { server: Side },
     /// The messages set up TLS: their round trips are part of that handshake.
     SetUpTls { asker: Side },
     /// The capture's clock was set forward by this much meanwhile: nobody took that time.
@@ -246,6 +248,7 @@ impl Revision<'_> {
             Self::Corked { server, detail, confidence } => on.settled.cork(server, detail, confidence),
             Self::MayBeOther { server, form } => on.settled.doubt(Cause::ServerThink, server, Some(form)),
             Self::News { server } => return on.settled.take_back(Cause::ServerThink, server, Duration::MAX),
+            Self::MayBeOwn { server } => on.settled.doubt_answer(server),
             Self::SetUpTls { asker } => on.settled.rename(Cause::RoundTrip, Cause::TlsHandshake, asker),
             Self::ClockSet { ns, asker, packets } => return on.settled.leave_out(ns, asker, packets),
             Self::Guessed(guess) => on.settled.temper(|line| guess.concerns(line)),
@@ -377,6 +380,13 @@ impl Account {
         if let Some(line) = lines.iter_mut().find(|line| line.cause == cause && line.side == side) {
             line.by_confidence = [line.ns, Duration::ZERO, Duration::ZERO];
             line.take_detail(form.map(|form| Detail { form: Some(form), ..Detail::default() }), details);
+        }
+    }
+
+    /// Makes the way and the server's time at most possible.
+    fn doubt_answer(&mut self, server: Side) {
+        for cause in [Cause::RoundTrip, Cause::ServerThink, Cause::SenderThink] {
+            self.doubt(cause, server, None);
         }
     }
 

@@ -34,7 +34,7 @@ const CERTAIN_MAX: Duration = Duration::from_millis(500);
 
 /// An unread message that comes later than this after a request may be news: a person's word, an event.
 const NEWS_AFTER: Duration = Duration::from_secs(10);
-/// ... and in a capture that lacks the connection's beginning, so that its purpose is unknown.
+/// ... and in a capture that lacks the connection's beginning or its payload, so that its purpose is unknown.
 const NEWS_AFTER_MIDWAY: Duration = Duration::from_secs(2);
 /// A request this short may be a message that needs no reply: a heartbeat within TLS, a line of a chat.
 const LINE_MAX: u64 = 128;
@@ -252,7 +252,8 @@ impl Connection {
         let push = acknowledged && self.roles.may_be_push(wait);
         let lens = [open.request_bytes, u64::from(len)];
         let asks = wait >= LONG_MIN && self.roles.may_ask(wait, open.client_idle, lens);
-        let news = wait >= if self.midway { NEWS_AFTER_MIDWAY } else { NEWS_AFTER };
+        let unknown = self.midway || self.paired == Paired::Unread;
+        let news = wait >= if unknown { NEWS_AFTER_MIDWAY } else { NEWS_AFTER };
         // The request looks like an acknowledgement within HTTP/2: a message a second later answers
         // nothing.
         let reacted = open.client_idle.times(REACTS) <= wait;

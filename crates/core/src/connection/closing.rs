@@ -172,6 +172,7 @@ impl Connection {
         let is_session = kind == Kind::Exchange && self.is_session(open);
         let (asker, packet) = (side(open.initiator), open.packets[1]);
         let is_guess = self.pairing(open, kind) == Some(Pairing::Guess);
+        let own = kind == Kind::Exchange && self.may_be_own(open);
         let account = open.last_path().settle();
         if kind == Kind::OneWay {
             doubt_pauses(account, asker);
@@ -185,7 +186,7 @@ impl Connection {
             account.revise(Revision::SetUpTls { asker });
         }
         if self.assumed || self.paired == Paired::Unread {
-            self.temper_assumed(account);
+            self.temper_assumed(account, own);
         }
         if is_guess {
             account.revise(Revision::Guessed(Guess::Pairing));
@@ -194,9 +195,12 @@ impl Connection {
     }
 
     /// Causes that name an end are at most likely if its role is a guess, or if none of a program's message
-    /// bytes were captured.
+    /// bytes were captured. With `own`, nobody need have waited for the server at all.
     #[cold]
-    pub(super) fn temper_assumed(&self, account: &mut Account) {
+    pub(super) fn temper_assumed(&self, account: &mut Account, own: bool) {
+        if own {
+            account.revise(Revision::MayBeOwn { server: side(SERVER) });
+        }
         if self.assumed {
             account.revise(Revision::Guessed(Guess::Roles));
         }

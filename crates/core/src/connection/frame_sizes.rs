@@ -31,6 +31,8 @@ pub(super) const TICKETS_MAX: u32 = 520;
 pub(super) const LONG_MIN: u32 = 500;
 /// One segment hardly ever holds more frames than this, and the sum of more could be any length.
 const FRAMES_TOGETHER: u32 = 3;
+/// A client that reads a stream sends this many WINDOW_UPDATEs before it hears more. Source: measured, nghttp2 1.52.
+const WINDOWS_MAX: u32 = 4;
 /// ... except for the WINDOW_UPDATEs of a server. Source: none written down.
 const MANY: u32 = 40;
 
@@ -83,6 +85,12 @@ pub(super) fn record_of_windows(len: u32) -> Option<u32> {
 pub(super) fn are_windows(first: u32, bytes: u64) -> bool {
     let is_window = RECORDS.iter().any(|&record| record > 0 && first == record + WINDOW_UPDATE);
     is_window && bytes == 2 * u64::from(first)
+}
+
+/// Whether so many bytes may be nothing but HTTP/2's own frames, not encrypted.
+pub(super) fn may_be_windows(bytes: u64) -> bool {
+    let windows = (1..=u64::from(WINDOWS_MAX)).any(|windows| bytes == windows * u64::from(WINDOW_UPDATE));
+    windows || u32::try_from(bytes).is_ok_and(|len| len == SETTINGS_ACK || holds(len, 0).is_some())
 }
 
 /// The index of the record type, if so many bytes may acknowledge SETTINGS.

@@ -55,6 +55,8 @@ pub(super) struct Frames {
     record: Option<(u32, bool)>,
     counted: [u8; 2],
     is_preface: [bool; 3],
+    /// The client's first segment is as long as a ClientHello.
+    is_hello: bool,
     /// By record, whether each end has sent what may acknowledge SETTINGS.
     settings: [[bool; 3]; 2],
     /// Pairs of segments that may be a PING and its echo.
@@ -165,10 +167,16 @@ impl Frames {
         self.counted[from] += 1;
         if from == CLIENT && self.counted[from] == 1 {
             self.is_preface = PREFACE_MIN.map(|least| len >= least);
+            self.is_hello = self.is_preface[1];
         }
         for (is_preface, record) in self.is_preface.iter_mut().zip(RECORDS) {
             *is_preface &= record == 0 || len <= CHANGE_CIPHER_SPEC || len >= record + SETTINGS_ACK;
         }
+    }
+
+    /// Whether the client's first segment may be a ClientHello, by its length.
+    pub(super) fn may_begin_tls(&self) -> bool {
+        self.is_hello
     }
 
     /// The server has set up TLS in plain text: its response to the next message may be TLS's own.

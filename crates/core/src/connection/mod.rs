@@ -44,6 +44,7 @@ mod ticks;
 mod turn;
 mod turns;
 mod unacceptable;
+mod unread;
 mod usual;
 mod usual_message;
 

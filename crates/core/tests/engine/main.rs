@@ -66,6 +66,7 @@ mod troubles;
 mod unacceptable;
 mod unanswered;
 mod unheard;
+mod unread;
 mod wild;
 mod windows;
 mod worse;

@@ -1,0 +1,86 @@
+//! Captures without payload: nothing but lengths says what is a question, and what the session's or the protocol's own.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::report::{Confidence, Exchange};
+
+use crate::packet_log::{End, log, ms};
+use crate::spoken::read_marked;
+
+fn exchanges(text: &str, end: End) -> Vec<Exchange> {
+    let log = log(format!("handshake\n {text}")).rtt(ms(80));
+    read_marked(&log.capture(end), log.marks()).connections[0].exchanges.clone()
+}
+
+/// How certain the way and the server's time of an exchange are, where they take 10 ms and more.
+fn surest(exchange: &Exchange) -> Option<Confidence> {
+    let answers = [Cause::RoundTrip, Cause::ServerThink, Cause::SenderThink];
+    let lines = exchange.bill.iter().filter(|line| answers.contains(&line.cause) && line.ns >= ms(10));
+    lines.map(|line| line.confidence).max()
+}
+
+/// A client of TLS 1.3 sends its Finished and its first question, tickets come back, and the answer 120 ms later (frames 4 to 14 of a client of redis): none of
+/// these lengths says that the tickets answer nothing. Where the first message is shorter than any hello, or the payload is there, somebody waits for an answer.
+#[test]
+fn what_comes_behind_a_finished_may_be_tickets() {
+    for end in End::BOTH {
+        for (said, hello, finished, is_open) in [
+            ("unread", 517, 80, true),
+            ("unread", 60, 80, false),
+            ("unread", 517, 300, false),
+            ("", 517, 80, false),
+        ] {
+            let text = format!(
+                "+2 C {hello} {said} #hello\n hello+1 S 1333\n +1.8 C {finished} #finished\n finished+0.1 C 58\n finished+0.2 S 510
+                 finished+120 S 27\n +2 C 158\n +60 S 300\n +5 C 158\n +60 S 300\n +5 C 158\n +60 S 300\n +0 C ack"
+            );
+            let exchanges = exchanges(&text, end);
+            let told = surest(&exchanges[2]);
+            assert_eq!(
+                told <= Some(Confidence::Possible),
+                is_open,
+                "{said} {hello} {finished} {end:?}: {exchanges:#?}"
+            );
+            assert!(surest(&exchanges[4]) >= Some(Confidence::Likely), "{end:?}: {exchanges:#?}");
+        }
+    }
+}
+
+/// Messages of a stream come each 30 ms, and at the heels of each the client opens HTTP/2's windows by 26 bytes (frames 8 to 30 of gRPC's): nobody waits for the
+/// next one. With 27 bytes, or after a while, a question like others is asked.
+#[test]
+fn windows_that_open_behind_what_comes_ask_nothing() {
+    for end in End::BOTH {
+        for (len, after, is_open) in [(26, 0.4, true), (52, 0.4, true), (27, 0.4, false), (26, 60.0, false)] {
+            let round = format!("+{after} C {len}\n +30 S 514\n");
+            let exchanges =
+                exchanges(&format!("+2 C 63 unread\n +0 S 36\n {} +0 C ack", round.repeat(5)), end);
+            for exchange in &exchanges[2..6] {
+                let told = surest(exchange);
+                assert_eq!(
+                    told <= Some(Confidence::Possible),
+                    is_open,
+                    "{len} {after} {end:?}: {exchange:#?}"
+                );
+            }
+        }
+    }
+}
+
+/// A server that takes 3 s may have had news (frames 12 to 16 of a chat's): of a question nobody has read, that is as likely. One that takes 1.5 s, or whose
+/// payload is there, has likely been asked.
+#[test]
+fn what_comes_seconds_later_may_be_news_where_no_payload_was_captured() {
+    for end in End::BOTH {
+        for (said, wait, is_open) in [("unread", 3_000, true), ("unread", 1_500, false), ("", 3_000, false)] {
+            let rounds = "+5 C 300\n +20 S 500\n".repeat(3);
+            let text = format!("+2 C 300 {said}\n +20 S 500\n {rounds} +5 C 300\n +{wait} S 500\n +0 C ack");
+            let exchanges = exchanges(&text, end);
+            let told = exchanges.iter().find(|exchange| exchange.elapsed >= ms(1_000)).map(surest);
+            assert_eq!(
+                told <= Some(Some(Confidence::Possible)),
+                is_open,
+                "{said} {wait} {end:?}: {exchanges:#?}"
+            );
+        }
+    }
+}
