@@ -376,6 +376,6 @@ mod tests {
         let file = place.path().join("tcpwhy/journal");
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         std::fs::hard_link(&file, place.path().join("other")).unwrap();
-        assert!(Journal::open_in(place.path()).unwrap_err().to_string().contains("no other name"));
+        assert!(Journal::open_in(place.path()).unwrap_err().to_string().contains("no other hard link"));
     }
 }

@@ -437,8 +437,8 @@ impl Connection {
         let held = verdict.split.has(DOUBTED | Cause::SendBuffer.bit());
         let shape = self.models[from].rounds.growth.shape();
         let (side, beat) = (flow.side, flow.unusual.cadence.lasts());
-        let seems_late =
-            if follows == Follows::Own { None } else { late_answer::seems(flow, segment, &verdict.split) };
+        let late =
+            (follows != Follows::Own).then(|| late_answer::seems(flow, segment, &verdict.split)).flatten();
         let Some(open) = self.open.as_deref_mut() else { return };
         if from != open.initiator {
             open.on_reply(segment.seq, segment.at);
@@ -449,9 +449,7 @@ impl Connection {
             }
             open.request.charge_early(asked_rate, self.flows[open.initiator].side);
             open.begin_reply(&verdict.split, last, follows == Follows::Beginning);
-            if let Some(late) = seems_late {
-                open.reply.seem_late(late);
-            }
+            late.inspect(|&late| open.reply.seem_late(late));
             return;
         }
         let path = if from == open.initiator { &mut open.request } else { &mut open.reply };

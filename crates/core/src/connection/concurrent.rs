@@ -64,6 +64,19 @@ impl Connection {
         }
     }
 
+    /// Takes marks of payload that was not captured, or is encrypted. Returns whether they are such.
+    fn take_unreadable(&mut self, marks: &[Mark]) -> bool {
+        let have = |role| marks.iter().any(|mark| mark.role == role);
+        if have(Role::Unread) {
+            self.paired = self.paired.max(Paired::Unread);
+        } else if have(Role::Sealed) {
+            self.talk.get_or_insert_default();
+        } else {
+            return false;
+        }
+        true
+    }
+
     #[cold]
     fn note_marks(&mut self, marks: &[Mark], segment: &Segment, from: usize, ledger: &mut Ledger) {
         let greetings: Vec<Mark>;
@@ -73,12 +86,7 @@ impl Connection {
         } else {
             marks
         };
-        if marks.iter().any(|mark| mark.role == Role::Unread) {
-            self.paired = self.paired.max(Paired::Unread);
-            return;
-        }
-        if marks.iter().any(|mark| mark.role == Role::Sealed) {
-            self.talk.get_or_insert_default();
+        if self.take_unreadable(marks) {
             return;
         }
         if from == SERVER && marks.iter().any(|mark| mark.session && !mark.by_peer) {

@@ -8,16 +8,13 @@
 use tcpwhy_wire::{Duration, Instant};
 
 use super::Connection;
-use crate::bill::charge::Charge;
 use crate::estimate::maybe::Maybe;
 use crate::estimate::rto::RtoEstimator;
-use crate::flow::ends::{CLIENT, SERVER, side};
+use crate::flow::ends::SERVER;
 use crate::flow::handshake::Setup;
 use crate::rules::{handshake, late_answer};
-use crate::words::cause::Cause;
-use crate::words::form::Form;
-use crate::words::limits::{ROUND_TRIP_PLAY, RTO_MIN};
-use crate::words::report::{Confidence, Detail};
+use crate::words::limits::RTO_MIN;
+use crate::words::report::Confidence;
 
 /// A handshake this long may have gone by satellite, through a queue, or to a host whose radio had to
 /// wake. Source: none written down.
@@ -123,24 +120,6 @@ impl Connection {
         let late = clock.base().filter(|_| at.is_some() && clock.began() == at).map(|base| -base);
         let agrees = |(took, late): (Duration, _)| late_answer::agree(took - near, late, clock.tick());
         setup.opened().zip(late).is_some_and(agrees)
-    }
-
-    /// The time from the client's first ACK of a SYN-ACK, at `since`, to its answer to the last one that the
-    /// server's timer sent before it spoke at `until`: the server had no ACK before that. The path lost them, or
-    /// the server's host dropped them (`accepting.rs`).
-    #[cold]
-    pub(super) fn taken_in_vain(&self, since: Instant, until: Instant) -> Option<Charge> {
-        let setup = self.setup.as_ref()?;
-        let ((copy, packet), retransmits) = setup.copied_when_done()?;
-        let (opened, first) = setup.last_syn_ack()?;
-        let [client, server] = [CLIENT, SERVER].map(|end| self.tap_rtt(end));
-        let taken = copy + client;
-        // Nor was an ACK under way meanwhile, or the answer to an earlier one.
-        let arrived = copy - opened > client + server;
-        let heard = until - taken >= server - server.divided_by(ROUND_TRIP_PLAY);
-        let detail = Detail { retransmits: Some(retransmits), form: Some(Form::SynAck), ..Detail::default() };
-        let lost = Charge::new(Cause::SynRetransmit, side(CLIENT), taken - since, Confidence::Possible);
-        (taken > since && arrived && heard).then(|| lost.evidence(first, packet).detail(detail))
     }
 
     /// A handshake that took a SYN timer longer than others between these hosts was completed by a

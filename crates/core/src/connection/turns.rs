@@ -11,7 +11,7 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::rules::verdict::Verdict;
-use crate::rules::{late_start, nagle, shut_window, unseen_copy};
+use crate::rules::{handshake, late_start, nagle, shut_window, unseen_copy};
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, LATE_SHARE, WORD_MAX};
 use crate::words::report::Kind;
@@ -383,7 +383,9 @@ impl Connection {
     /// Nobody asked for what the server says first: its client waits from the end of the handshake.
     fn begin_unasked(&self, open: &mut Open, packet: u64) {
         let mut at = open.start;
-        if let Some(lost) = self.taken_in_vain(open.start, self.now) {
+        let ways = [CLIENT, SERVER].map(|end| self.tap_rtt(end));
+        let setup = self.setup.as_ref();
+        if let Some(lost) = setup.and_then(|setup| handshake::taken_in_vain(setup, ways, at, self.now)) {
             open.request.charge(&lost);
             at = at + lost.ns;
         }

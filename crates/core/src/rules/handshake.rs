@@ -15,7 +15,7 @@ use crate::bill::split::Split;
 use crate::flow::handshake::Setup;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
-use crate::words::limits::QUEUED_MIN;
+use crate::words::limits::{QUEUED_MIN, ROUND_TRIP_PLAY};
 use crate::words::report::{Confidence, Detail};
 
 /// When a SYN was refused, and by which packet.
@@ -270,4 +270,25 @@ pub(crate) fn bill(
     let handshake = Charge::new(Cause::Handshake, Side::Client, Duration::ZERO, sure)
         .evidence(setup.first_syn.1, syn_ack);
     account.charge_split(&split.rest(handshake));
+}
+
+/// The time from the client's first ACK of a SYN-ACK, at `since`, to its answer to the last SYN-ACK that
+/// the server's timer sent before the server spoke at `until`: it had no ACK before that. The path lost
+/// them, or the server's host dropped them. The round trips are those to the client and to the server.
+#[cold]
+pub(crate) fn taken_in_vain(
+    setup: &Setup,
+    [client, server]: [Duration; 2],
+    since: Instant,
+    until: Instant,
+) -> Option<Charge> {
+    let ((copy, packet), retransmits) = setup.copied_when_done()?;
+    let (opened, first) = setup.last_syn_ack()?;
+    let taken = copy + client;
+    // Nor was an ACK under way meanwhile, or the answer to an earlier one.
+    let arrived = copy - opened > client + server;
+    let heard = until - taken >= server - server.divided_by(ROUND_TRIP_PLAY);
+    let detail = Detail { retransmits: Some(retransmits), form: Some(Form::SynAck), ..Detail::default() };
+    let lost = Charge::new(Cause::SynRetransmit, Side::Client, taken - since, Confidence::Possible);
+    (taken > since && arrived && heard).then(|| lost.evidence(first, packet).detail(detail))
 }
