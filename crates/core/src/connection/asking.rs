@@ -11,7 +11,7 @@ use super::turn::Paired;
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::estimate::maybe::Maybe;
-use crate::estimate::own_time::is_round;
+use crate::estimate::own_time::{is_beat, is_round};
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::ports;
 use crate::flow::segment_class::SegmentClass;
@@ -55,6 +55,9 @@ const SIGNALS: i64 = 100;
 const MASK: u64 = 4;
 /// An end that merely reacts takes at most one part in this many of the other end's time.
 const REACTS: i64 = 10;
+/// ... and in this many of the time between two of the other end's beats, if it delays its
+/// acknowledgements (40 ms of 1 s). Source: none written down.
+const BEAT_REACTS: i64 = 20;
 
 impl Connection {
     /// A segment begins a message of its own, which ends the exchange under way.
@@ -124,6 +127,7 @@ impl Connection {
     #[inline(never)]
     fn confirms_alone(&self, open: &Open, segment: &Segment) -> bool {
         self.is_next_ping(open, segment)
+            || self.is_next_beat(open, segment)
             || self.has_answered_ping(open, segment)
             || self.has_opened_windows(open, segment)
             || self.has_made_room(open, segment)
@@ -157,6 +161,25 @@ impl Connection {
             && open.request.index == 1
             && self.may_be_cipher()
             && self.reaction(open.passed).is_some_and(|reaction| reaction.times(REACTS) <= wait)
+    }
+
+    /// Whether the server says as much as it said a round time ago, as it has before, and the client has
+    /// only reacted in between.
+    fn is_next_beat(&self, open: &Open, segment: &Segment) -> bool {
+        let wait = segment.at - open.request_at();
+        let (Some(last), true) = (self.flows[SERVER].last_data, self.roles.beats()) else { return false };
+        let behind = segment.at - last.at;
+        open.initiator == CLIENT
+            && wait >= PAUSE_LONG
+            && last.len == segment.payload_len
+            && if self.roles.server_asked > 0 { is_beat(behind) } else { is_round(behind, wait) }
+            && self.has_reacted(open, wait)
+            && !self.asks_by_its_bytes(open.request_first)
+    }
+
+    /// Whether the client spoke soon after the server, compared with the wait for the server's next word.
+    fn has_reacted(&self, open: &Open, wait: Duration) -> bool {
+        self.reaction(open.passed).is_some_and(|reaction| reaction.times(BEAT_REACTS) <= wait)
     }
 
     /// Whether the client answered the server's signal at once with one of its own, and this is the
@@ -266,6 +289,9 @@ impl Connection {
         let confirms = confirms || self.may_confirm(open, reacted && wait >= PAUSE_MIN);
         let timer = wait >= LONG_MIN && self.roles.may_keep_time();
         let timer = timer || wait >= PAUSE_LONG && len < self.mss(SERVER) && self.may_be_due(open);
+        // So does what a server says otherwise that has asked by a timer.
+        let asker = self.roles.beats() && self.roles.server_asked > 0;
+        let timer = timer || asker && self.has_reacted(open, self.now - open.request_at());
         // A greeting is short: a message that begins with full segments was requested elsewhere (the
         // data of FTP), or is a stream.
         let greets = wait >= LONG_MIN && open.request_bytes == 0 && len >= self.mss(SERVER);

@@ -139,7 +139,7 @@ pub(super) struct Roles {
     /// The server continued late after its last reply.
     spoken_late: bool,
     /// How often the server has asked since anything spoke against it.
-    server_asked: u8,
+    pub server_asked: u8,
     /// The longest wait for a reply of the server's, if long enough to count.
     pub longest_wait: Duration,
     /// When each end has closed.
@@ -444,6 +444,11 @@ impl Roles {
     /// Whether its long replies may come on its own timer, whatever was requested.
     pub(super) fn may_keep_time(&self) -> bool {
         self.seldom().own_time.may_be()
+    }
+
+    /// Whether the server has spoken a round time after its last word, though it was asked later.
+    pub(super) fn beats(&self) -> bool {
+        self.seldom().own_time.beats()
     }
 
     pub(super) fn has_parked(&self) -> bool {

@@ -19,6 +19,9 @@ const KEPT_MIN: u8 = 3;
 const ROUND: Duration = Duration::from_millis(500);
 /// ... and are accurate to this, including the jitter of the path. Source: none written down.
 const ROUND_OFF: Duration = Duration::from_millis(3);
+/// Hosts serve timers by ticks of up to 15.6 ms, and some wake a sleeping program a tick early (Sleep of
+/// Windows: "the wait can be anywhere between one and two ticks").
+const TICK_MAX: Duration = Duration::from_millis(16);
 /// No clock runs off faster than this in so short a time.
 const CLOCK_OFF: Duration = Duration::from_micros(100);
 /// Longer intervals have other explanations already.
@@ -28,10 +31,20 @@ const ROUNDS_MAX: i64 = 20;
 /// `wait` after a request: a server that sleeps for a round time before it answers sleeps no less, and its
 /// request takes some time to come.
 pub(crate) fn is_round(behind: Duration, wait: Duration) -> bool {
+    due(behind, ROUND_OFF).is_some_and(|due| wait + CLOCK_OFF <= due)
+}
+
+/// The same of a timer that its host may be late to serve.
+pub(crate) fn is_beat(behind: Duration) -> bool {
+    due(behind, TICK_MAX).is_some()
+}
+
+/// The round time that has just passed, at most so long ago.
+fn due(behind: Duration, late_max: Duration) -> Option<Duration> {
     let rounds = (behind + ROUND.divided_by(2)).as_nanos() / ROUND.as_nanos();
     let due = ROUND.times(rounds);
     let off = behind - due;
-    (1..=ROUNDS_MAX).contains(&rounds) && off.max(-off) <= ROUND_OFF && wait + CLOCK_OFF <= due
+    ((1..=ROUNDS_MAX).contains(&rounds) && -off <= ROUND_OFF && off <= late_max).then_some(due)
 }
 
 /// Replies that took long.
@@ -44,11 +57,14 @@ pub(crate) struct OwnTime {
     /// Replies at their own time after a late request, and replies as late as the request.
     kept: u8,
     followed: u8,
+    /// One came a round time after the reply before it, too soon for a program that had slept.
+    beats: bool,
 }
 
 impl OwnTime {
     /// No reply yet.
-    pub(crate) const NONE: Self = Self { grid: Grid::NONE, last: None, soonest: None, kept: 0, followed: 0 };
+    pub(crate) const NONE: Self =
+        Self { grid: Grid::NONE, last: None, soonest: None, kept: 0, followed: 0, beats: false };
 
     /// A reply passed at `at`, its request at `asked_at`.
     pub(crate) fn on_answer(&mut self, at: Instant, asked_at: Instant) {
@@ -63,8 +79,15 @@ impl OwnTime {
                 self.followed = self.followed.saturating_add(u8::from(follows));
             }
         }
+        let beat = self.last.and_then(|last| due(at - last, TICK_MAX));
+        self.beats |= beat.is_some_and(|due| at - asked_at + TICK_MAX <= due);
         self.grid.on_moment(at);
         (self.last, self.soonest) = (Some(at), soonest);
+    }
+
+    /// Whether replies have come by a timer that asks nobody.
+    pub(crate) fn beats(&self) -> bool {
+        self.beats
     }
 
     /// Whether it may be a timer.

@@ -146,7 +146,7 @@ fn what_comes_by_the_second_need_not_answer() {
         let turns = format!("+41 C 66\n +0 S ack\n +{takes} S 561\n ").repeat(3);
         let text = format!("handshake\n +1 C 66\n +0 S ack\n +700 S 561\n {turns} +0 C ack");
         let seen = log(text).rtt(ms(0.4)).seen_at(End::Client);
-        let bill = seen.exchange(3);
+        let bill = seen.exchange(2);
         assert_eq!(bill.of(Cause::ServerThink).confidence, sure, "{seen}");
     }
 }

@@ -4,6 +4,7 @@
 mod accepting;
 mod acknowledged;
 mod at_once;
+mod beats;
 mod black_hole;
 mod both_speak;
 mod buffers;

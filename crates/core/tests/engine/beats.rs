@@ -1,0 +1,36 @@
+//! Who speaks by a timer of its own, and is answered at once: nobody waits for the next beat.
+
+use tcpwhy_core::cause::Cause;
+
+use crate::packet_log::{End, each, log, ms};
+
+/// A server says 561 bytes by the second, and its client confirms each after 41 ms (frames 286 to 3197 of a session in cipher): a program that had slept for a second
+/// would be later by those. From the second such beat on it is the server that asks. One that sleeps for 1,000 ms behind each question, or says another thing, answers.
+#[test]
+fn who_speaks_by_the_second_asks() {
+    for (takes, bytes, waits) in
+        [(959.5, "561", 2), (1000.0, "561", 8), (930.0, "561", 8), (959.5, "56{n}", 8)]
+    {
+        let turn =
+            |n: i32| format!("+41 C 66\n +0 S ack\n +{takes} S {}\n ", bytes.replace("{n}", &n.to_string()));
+        let turns = each(0..7, turn);
+        let text = format!("handshake\n +1 C 66\n +0 S ack\n +700 S 561\n {turns} +41 C 66\n +0 S ack");
+        let seen = log(text).rtt(ms(0.4)).seen_at(End::Client);
+        assert_eq!(seen.longer(Cause::ServerThink, ms(500)).len(), waits, "{takes}, {bytes}: {seen}");
+    }
+}
+
+/// Four bytes each five seconds, which the other end sends back after 1.2 ms (frames 141 to 4130 of a telephone exchange's): of a host whose timers are 10 ms late, and once
+/// it was asked something else meanwhile. A program that sleeps for five seconds, on a host that wakes it a millisecond early, looks the same but for that.
+#[test]
+fn a_heart_beat_that_another_word_does_not_delay_asks() {
+    for (between, waits) in [("+4633.7 C 36\n +14.7 S ack\n +360", 1), ("+5008.7", 6)] {
+        let turns =
+            "+1.2 C 4\n +18.6 S ack\n +4979.2 S 4\n +1.2 C 4\n +18.6 S ack\n +4989.2 S 4\n ".repeat(2);
+        let text = format!(
+            "handshake\n +1 C 38\n +10 S ack\n +3800 S 4\n +1.2 C 4\n {between} S 4\n {turns} +1.2 C 4"
+        );
+        let seen = log(text).rtt(ms(0.1)).seen_at(End::Server);
+        assert_eq!(seen.longer(Cause::ServerThink, ms(1000)).len(), waits, "{between}: {seen}");
+    }
+}
