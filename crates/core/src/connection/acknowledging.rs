@@ -10,6 +10,7 @@ use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
 use crate::rules::proxy::NEARER_BETWEEN;
+use crate::rules::round_trip::Shortened;
 use crate::rules::{handshake, late_start};
 use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, QUEUED_MIN};
 
@@ -48,6 +49,7 @@ impl Connection {
             self.echoes[1 - from].forget_bound();
             return;
         }
+        self.on_shorter(known.filter(|_| self.shown[from]), bound, bound, from);
         self.set_tap_rtt(from, bound);
         if !self.shown[from] {
             self.models[from].forget_pauses();
@@ -126,6 +128,16 @@ impl Connection {
         self.shown[from]
             && rtt.times(NEARER_BETWEEN) <= known
             && self.flows[from].clock.is_stale(stamp, self.now, rtt)
+    }
+
+    /// The round trip to this end is not the one `known`, but `rtt`; an answer `took` that, or longer.
+    #[cold]
+    #[inline(never)]
+    fn on_shorter(&mut self, known: Option<Duration>, rtt: Duration, took: Duration, end: usize) {
+        let much = known.map_or(took > rtt, |known| known - rtt >= QUEUED_MIN);
+        if much || self.shortened[end] != Shortened::No {
+            self.shortened[end] = if took > rtt { Shortened::Reckoned } else { Shortened::Seen };
+        }
     }
 
     /// The path to the peer of `sender` proves shorter by at least the shortest delay of an ACK: the
@@ -411,6 +423,9 @@ impl Connection {
         }
         let least = if nearer { rtt } else { known.unwrap_or(rtt) };
         if nearer || !self.shown[from] {
+            if nearer && self.shown[from] {
+                self.on_shorter(known, rtt, shown, from);
+            }
             self.set_tap_rtt(from, least);
         }
         if known.is_some() {

@@ -331,6 +331,7 @@ impl Connection {
             shown: self.shown,
             setup: &self.setup,
             bound: [self.is_bound(CLIENT), self.is_bound(SERVER)],
+            varies: [self.varies(CLIENT), self.varies(SERVER)],
             dialogue: self.talk.as_deref().is_some_and(Talk::is_dialogue),
             beyond: self.beyond(),
         }
@@ -425,8 +426,7 @@ impl Connection {
     ) {
         let Some(open) = self.open.as_deref().filter(|_| follows != Follows::Nothing) else { return };
         let spurious = server_think::is_spurious(self.tap_rtt(1 - open.initiator), open, segment);
-        let flow = &self.flows[from];
-        let full_size = self.mss(from);
+        let (flow, full_size) = (&self.flows[from], self.mss(from));
         let unsettled =
             if self.is_near(from) { !flow.acknowledgements.is_settled() } else { flow.rate(false).is_none() };
         let early = verdict.split.has(KEPT) && unsettled;
@@ -437,8 +437,7 @@ impl Connection {
         let held = verdict.split.has(DOUBTED | Cause::SendBuffer.bit());
         let shape = self.models[from].rounds.growth.shape();
         let (side, beat) = (flow.side, flow.unusual.cadence.lasts());
-        let late =
-            (follows != Follows::Own).then(|| late_answer::seems(flow, segment, &verdict.split)).flatten();
+        let late = late_answer::seems(flow, segment, &verdict.split).filter(|_| follows != Follows::Own);
         let Some(open) = self.open.as_deref_mut() else { return };
         if from != open.initiator {
             open.on_reply(segment.seq, segment.at);

@@ -16,6 +16,7 @@ use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::LastData;
 use crate::rules::handshake;
+use crate::rules::round_trip::Shortened;
 use crate::rules::{drain, late_answer, late_start, round_trip};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
@@ -210,11 +211,19 @@ impl Connection {
     }
 
     /// Whether part of the measured round trip to an end may be a standing queue, since other connections
-    /// know a shorter one.
+    /// know a shorter one, or this one has varied.
     #[inline]
     pub(super) fn stands(&self, end: usize) -> bool {
         let ways = [self.tap_rtt(CLIENT), self.tap_rtt(SERVER)];
-        round_trip::may_stand(&self.flows, &self.path_memory, end, ways, self.now)
+        self.varies(end) || round_trip::may_stand(&self.flows, &self.path_memory, end, ways, self.now)
+    }
+
+    /// Whether the round trip to an end has become shorter, and may do so again.
+    #[inline]
+    pub(super) fn varies(&self, end: usize) -> bool {
+        let ways = || [self.tap_rtt(CLIENT), self.tap_rtt(SERVER)];
+        let how = self.shortened[end];
+        how != Shortened::No && round_trip::varies(how, &self.flows, end, ways())
     }
 
     /// Whether the requester acknowledges the reply with the `next` segment, later than any host would after
@@ -425,7 +434,7 @@ impl Connection {
         // Nothing else shows so long a path, or a closer host has taken over from the one that answered the
         // SYN, or later answers came sooner.
         let bounded = setup.opened().is_some_and(|took| self.answers.came_sooner(took));
-        if self.is_unproven() || self.answers.is_of_another() || bounded {
+        if self.is_unproven() || self.answers.is_of_another() || bounded || pair.varies[SERVER] {
             sure = sure.min(Confidence::Likely);
         }
         handshake::bill((setup, reset, late), (client, sure), server, stood, &mut account);

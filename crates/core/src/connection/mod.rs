@@ -63,6 +63,7 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
 use crate::flow::path_memory::PathMemory;
 use crate::rules::proxy::Answers;
+use crate::rules::round_trip::Shortened;
 use crate::rules::sender_model::SenderModel;
 use crate::tally::closed::ServiceKey;
 use crate::tally::ledger::Ledger;
@@ -116,6 +117,8 @@ pub(crate) struct Connection {
     pub tap_rtt: [Maybe<Duration>; 2],
     /// When `tap_rtt` became known, if not from the beginning.
     tap_rtt_since: [Instant; 2],
+    /// How it became shorter than the handshake's.
+    shortened: [Shortened; 2],
     /// What is known from all connections between these hosts.
     pub path_memory: PathMemory,
     frames: Frames,
@@ -192,6 +195,7 @@ impl Connection {
             sizes: [0; 2],
             tap_rtt: [Maybe::NONE; 2],
             tap_rtt_since: [Instant::MIN; 2],
+            shortened: [Shortened::No; 2],
             path_memory: PathMemory::default(),
             frames: Frames::default(),
             talk: None,
@@ -272,7 +276,7 @@ impl Connection {
         (self.doubled, self.damaged, self.closed, self.calm) = (false, [false; 2], false, false);
         (self.ttl, self.scales) = ([0; 2], [0; 2]);
         self.tap_rtt = [Maybe::NONE; 2];
-        self.tap_rtt_since = [Instant::MIN; 2];
+        (self.tap_rtt_since, self.shortened) = ([Instant::MIN; 2], [Shortened::No; 2]);
         self.last_packet = [Maybe::NONE; 2];
         (self.reactions, self.bare) = ([[Duration::MAX; 2]; 2], [Duration::MAX; 2]);
         self.echoes = [EchoProbe::default(); 2];

@@ -4,7 +4,8 @@
 //! Proof: the smallest round trip of all connections between these hosts is the path's own; the
 //! excess of this one is queueing, where a queue of about that length was seen.
 //! Refuted by: a longer path that never varies: a different path (another host behind the same
-//! address).
+//! address). Where the round trip has become shorter since the handshake, the least so far is certain
+//! only once others agree with it.
 //! Source: arithmetic; delayed-acknowledgement timers that look like a round trip: TCP_DELACK_MIN
 //! and TCP_DELACK_MAX, include/net/tcp.h, Linux 6.12.
 //! Seen from: both ends; an end whose handshake packets are missing from the capture may be nearer
@@ -31,6 +32,32 @@ const QUEUE_SHARE: i64 = 4;
 /// Paths between the same hosts differ by less; a path longer by this much may have a queue, or
 /// lead to another host. Source: none written down.
 const OTHER_WAY_MAX: Duration = Duration::from_millis(20);
+/// A path that varies is steady again if its smoothed round trip is above the least by at most one part in
+/// this many. Source: none written down.
+const STEADY_SHARE: i64 = 16;
+
+/// How the round trip to an end became shorter than the handshake had shown it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Shortened {
+    /// It has not, or hardly.
+    #[default]
+    No,
+    /// A packet was answered sooner.
+    Seen,
+    /// An answer was not sooner, but its time stamp says how long it stood on its way back. What it answers
+    /// may have stood as well: that is an upper bound.
+    Reckoned,
+}
+
+/// Whether the least round trip to an end may be more than the path, since the handshake's was: a later one
+/// may be shorter again, until several agree.
+#[cold]
+#[inline(never)]
+pub(crate) fn varies(how: Shortened, flows: &[Flow; 2], end: usize, tap_rtt: [Duration; 2]) -> bool {
+    let play = QUEUED_MIN.max(tap_rtt[end].divided_by(STEADY_SHARE));
+    let smoothed = flows[1 - end].rto.srtt().map(|smoothed| smoothed - tap_rtt[CLIENT] - tap_rtt[SERVER]);
+    tap_rtt[end] >= QUEUED_MIN && (how == Shortened::Reckoned || smoothed.is_none_or(|above| above > play))
+}
 
 /// The part of that path which was queueing, where other connections have seen it shorter.
 #[inline(never)]
@@ -55,6 +82,7 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
     } else {
         Confidence::Likely
     };
+    let sure = if pair.varies[end] { sure.min(Confidence::Likely) } else { sure };
     let Some(above) = above_least(pair.path_memory, end, tap_rtt) else {
         return (Charge::new(Cause::RoundTrip, sender, tap_rtt, sure), None);
     };
@@ -191,7 +219,8 @@ pub(crate) fn to_client(pair: &Pair<'_>) -> (Duration, Confidence) {
     if is_unknown(pair, CLIENT) {
         return (Duration::ZERO, Confidence::Certain); // none of it is billed
     }
-    let sure = if pair.shown[CLIENT] { Confidence::Certain } else { Confidence::Likely };
+    let told = pair.shown[CLIENT] && !pair.varies[CLIENT];
+    let sure = if told { Confidence::Certain } else { Confidence::Likely };
     (pair.tap_rtt[CLIENT], sure)
 }
 

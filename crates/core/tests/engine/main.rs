@@ -68,6 +68,7 @@ mod unacceptable;
 mod unanswered;
 mod unheard;
 mod unread;
+mod varying;
 mod wild;
 mod windows;
 mod worse;

@@ -1,0 +1,61 @@
+//! A round trip that becomes shorter within a connection: how certain is the least so far?
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::report::Confidence::{self, Certain, Likely};
+use tcpwhy_core::report::Exchange;
+use tcpwhy_wire::Duration;
+
+use crate::packet_log::{End, log, ms};
+
+/// How long the path took, and how certain that is.
+fn path(exchange: &Exchange) -> (Duration, Confidence) {
+    let of = |cause| exchange.bill.iter().find(move |line| line.cause == cause);
+    let line = of(Cause::RoundTrip).or_else(|| of(Cause::Handshake)).expect("a path");
+    (line.ns, line.confidence)
+}
+
+/// The handshake takes 95 ms, the first request is acknowledged after 85, and all later ones after 40, the
+/// round trip: nothing had shown yet that the 85 were not all path, but that the path varied (frames 1080 to
+/// 1400 of a browser's connections). Several answers after 40 ms are certain again.
+#[test]
+fn the_least_of_a_round_trip_that_has_become_shorter_is_likely_until_others_agree() {
+    let later = "\n +5 C 100\n +0 S ack\n +20 S 200\n +0 C ack".repeat(30);
+    let text = format!(
+        "@0 C syn\n +0 S syn late=55\n +0 C ack\n +0.5 C 500 #hello\n hello+0 S ack late=45
+         hello+30 S 1000 late=45\n +0 C ack {later}"
+    );
+    let seen = log(text).rtt(ms(40)).without_timestamps().seen_at(End::Client);
+    let exchanges = &seen.connection().exchanges;
+    assert_eq!(path(&exchanges[0]), (ms(95), Likely), "{seen}");
+    assert_eq!(path(&exchanges[1]), (ms(85), Likely), "{seen}");
+    assert_eq!(path(&exchanges[2]), (ms(40), Likely), "{seen}");
+    assert_eq!(path(exchanges.last().expect("the last")), (ms(40), Certain), "{seen}");
+}
+
+/// The opposite: the handshake took the least. What stood in a queue later leaves that certain, and so do
+/// 3 ms that the first packet took longer.
+#[test]
+fn a_queue_behind_the_handshake_leaves_its_round_trip_certain() {
+    let later = "\n +5 C 100\n +0 S ack late=45\n +20 S 200 late=45\n +0 C ack".repeat(4);
+    let seen = log(format!("handshake {later}")).rtt(ms(40)).without_timestamps().seen_at(End::Client);
+    for exchange in &seen.connection().exchanges {
+        assert_eq!(path(exchange), (ms(40), Certain), "{seen}");
+    }
+    let later = "\n +5 C 100\n +0 S ack\n +20 S 200\n +0 C ack".repeat(9);
+    let text = format!("@0 C syn\n +0 S syn late=3\n +0 C ack {later}");
+    let seen = log(text).rtt(ms(40)).without_timestamps().seen_at(End::Client);
+    for exchange in &seen.connection().exchanges[3..] {
+        assert_eq!(path(exchange), (ms(40), Certain), "{seen}");
+    }
+}
+
+/// The client's clock says that its ACK stood for 9 ms of the first round trip; but its SYN may have stood as
+/// well, and what is left is no more than likely (frames 1 to 28 of a web server's capture).
+#[test]
+fn a_round_trip_reckoned_from_stamps_is_likely() {
+    let text = "@0 C syn\n +0 S syn\n +0 C ack late=9\n +0.2 C 700 late=9 #q\n +0 S ack\n +16 S 1000\n +0 C ack late=12
+         +80 C 700 late=9\n +16 S 1000\n +0 C ack late=12";
+    let seen = log(text).rtt(ms(40)).seen_at(End::Server);
+    let (took, sure) = path(&seen.connection().exchanges[0]);
+    assert!(took < ms(44) && sure == Likely, "{seen}");
+}
