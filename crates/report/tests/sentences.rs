@@ -34,7 +34,7 @@ const NOTES: [&str; 11] = [
     "sums-over-limit",
     "duplicates",
 ];
-const SKIPPED: [&str; 13] = [
+const SKIPPED: [&str; 14] = [
     "not-tcp",
     "not-ip",
     "fragment",
@@ -47,6 +47,7 @@ const SKIPPED: [&str; 13] = [
     "outside-window",
     "damaged",
     "wrong-checksum",
+    "wrong-time",
     "of-tomorrow",
 ];
 

@@ -222,6 +222,45 @@ fn more_captured_than_sent_is_read_and_reported_once() {
     assert_eq!(read_pcapng.packets[1], packet(2, 2_000, b"efgh", 4));
 }
 
+/// The times, in seconds, of packets with these stamps, and what is reported, in either format; all of it
+/// at once and as it arrives.
+fn times(stamps: &[u32]) -> (Vec<i64>, Vec<i64>) {
+    let order = Order::Little;
+    let records: Vec<(u32, u32, u32, &[u8])> = stamps.iter().map(|at| (*at, 0, 4, &b"abcd"[..])).collect();
+    let mut blocks = [section(order), interface(order, 101, 0, &[])].concat();
+    for at in stamps {
+        blocks.extend(enhanced(order, 0, u64::from(*at) * 1_000_000, 4, b"abcd", &[]));
+    }
+    let [one, other] = [pcap(order, 0xa1b2_c3d4, 101, &records), blocks].map(|capture| {
+        let read = read(&capture);
+        let seconds = |ns: i64| ns / 1_000_000_000;
+        let ahead = read.damages.iter().map(|damage| match damage.what {
+            DamageKind::WrongTime { ahead } => seconds(ahead.as_nanos()),
+            _ => panic!("{damage}"),
+        });
+        (read.packets.iter().map(|packet| seconds(packet.ns)).collect(), ahead.collect())
+    });
+    assert_eq!(one, other);
+    one
+}
+
+#[test]
+fn a_stamp_of_another_year_between_two_of_the_same_second_is_wrong() {
+    assert_eq!(times(&[100, 1_500_000_000, 100, 101]), (vec![100, 100, 100, 101], vec![1_499_999_900]));
+    assert_eq!(
+        times(&[100, 101, 9_000, 102, 9_000, 103]),
+        (vec![100, 101, 101, 102, 102, 103], vec![8_899, 8_898])
+    );
+}
+
+#[test]
+fn after_hours_without_a_packet_the_clock_is_right() {
+    assert_eq!(times(&[100, 1_500_000_000]), (vec![100, 1_500_000_000], vec![]));
+    let stamps = [100, 101, 9_000, 9_001, 102, 103, 9_002, 20_000, 20_001];
+    assert_eq!(times(&stamps), (stamps.map(i64::from).to_vec(), vec![]), "two are dated so");
+    assert_eq!(times(&[9_000, 100, 101]), (vec![9_000, 100, 101], vec![]), "nothing comes before it");
+}
+
 /// A section, an interface and packets with the data 0, 1, 2, ... of four bytes each; and where
 /// each block starts.
 fn numbered_pcapng(packets: u32) -> (Vec<u8>, Vec<usize>) {
@@ -350,6 +389,8 @@ proptest! {
         comment in prop::option::of(".{0,20}"),
         chunk in 1..200_usize,
     ) {
+        // A single one out of order by hours has a wrong time stamp.
+        let packets = { let mut packets = packets; packets.sort_by_key(|(at, ..)| *at); packets };
         let mut pcapng = PcapngWriter::new();
         pcapng.section(&Section { application: Some("test"), os: Some("none"), comment: comment.as_deref() });
         pcapng.interface(LinkType::RAW, 0, None);

@@ -226,6 +226,12 @@ fn skipped(reason: &str, n: u64) -> String {
                 counted(n, "segment")
             );
         }
+        "wrong-time" => {
+            return format!(
+                "{} with a wrong time stamp, long after the packets before and behind: they count as captured with the packet before",
+                counted(n, "packet")
+            );
+        }
         "unsupported-link" => "of an unsupported link type",
         "truncated-header" => "cut off within the TCP header (capture with a larger snap length)",
         "bad-ip-header" => "with an invalid IP header",

@@ -101,7 +101,8 @@ pub struct FileSummary {
     /// Its end is missing.
     pub truncated: bool,
     /// Packets without a segment, by reason; `outside-window`: read, but not in the requested window;
-    /// `damaged`: places that could not be read; `wrong-checksum`: segments that their receiver dropped.
+    /// `damaged`: places that could not be read; `wrong-checksum`: segments that their receiver dropped;
+    /// `wrong-time`: read, with another time.
     pub skipped: BTreeMap<&'static str, u64>,
     /// The first places where something was wrong, at most [`MAX_TROUBLES`]; `skipped["damaged"]` counts all.
     pub troubles: Vec<Trouble>,

@@ -54,6 +54,8 @@ pub(super) struct Tally {
     pub(super) outside: u64,
     skipped: [u64; Skip::ALL.len()],
     damaged: u64,
+    /// Packets whose time stamp is wrong.
+    wrong_times: u64,
     /// Segments that their receiver drops.
     wrong_checksums: u64,
     senders: Senders,
@@ -156,12 +158,20 @@ impl Tally {
                 self.failure = Some(Failure::HeaderCutShort { needs, has });
             }
             DamageKind::NotACapture(magic) => self.failure = Some(Failure::from_magic(magic)),
+            DamageKind::WrongTime { .. } => {
+                self.wrong_times += 1;
+                self.keep(Trouble::Damage(damage));
+            }
             _ => self.on_trouble(Trouble::Damage(damage)),
         }
     }
 
     pub(super) fn on_trouble(&mut self, trouble: Trouble) {
         self.damaged += 1;
+        self.keep(trouble);
+    }
+
+    fn keep(&mut self, trouble: Trouble) {
         if self.troubles.len() < MAX_TROUBLES {
             self.troubles.push(trouble);
         }
@@ -178,6 +188,7 @@ impl Tally {
             ("damaged", self.damaged),
             ("outside-window", self.outside),
             ("wrong-checksum", self.wrong_checksums),
+            ("wrong-time", self.wrong_times),
         ];
         file.skipped = reasons.chain(more).filter(|(_, count)| *count > 0).collect();
         file.truncated = self.troubles.iter().any(Trouble::is_truncation);

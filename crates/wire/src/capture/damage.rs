@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::Duration;
+
 /// One place in a capture that could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
@@ -35,6 +37,12 @@ pub enum DamageKind {
         captured: u32,
         /// Bytes on the wire.
         original: u32,
+    },
+    /// A packet is dated long after the one before it, and the next one is back at that one's time. It
+    /// comes after this, with the time of the packet before it.
+    WrongTime {
+        /// How long after that packet.
+        ahead: Duration,
     },
     /// A pcapng block with an impossible length: below 12, not a multiple of 4, or above
     /// [`super::MAX_BLOCK_LEN`].
@@ -72,6 +80,11 @@ impl fmt::Display for DamageKind {
             Self::MoreCapturedThanSent { captured, original } => {
                 write!(f, "a packet claims {captured} captured bytes of {original} on the wire")
             }
+            Self::WrongTime { ahead } => write!(
+                f,
+                "a packet is dated {} s after the packet before it, and the next one is not: it counts as captured with the one before",
+                ahead.as_nanos() / 1_000_000_000
+            ),
             Self::BlockLength(len) => write!(f, "a block claims the impossible length of {len} bytes"),
             Self::BlockLengthsDiffer(first, last) => {
                 write!(f, "a block's two lengths differ: {first} and {last} bytes")

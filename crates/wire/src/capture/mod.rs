@@ -29,6 +29,7 @@ mod headers;
 mod pcap;
 mod pcapng;
 mod resync;
+mod stamps;
 pub mod writer;
 
 use std::fmt;
@@ -38,6 +39,7 @@ pub use comment::with_comment;
 pub use damage::{Damage, DamageKind};
 pub use headers::headers;
 pub use resync::RESYNC_LEN;
+use stamps::{NEXT_LEN, Stamps};
 
 /// Packets are not longer than this: Linux builds super-segments of up to 512 KiB (`GSO_MAX_SIZE`),
 /// tcpdump captures 256 KiB.
@@ -100,7 +102,8 @@ pub struct RawPacket<'a> {
     pub link: LinkType,
     /// The interface within its pcapng section; 0 in pcap.
     pub interface: u32,
-    /// Capture time. A pcapng simple packet block has none and gets that of the previous packet.
+    /// Capture time. A pcapng simple packet block has none and gets that of the previous packet, as does a
+    /// packet whose stamp is wrong ([`DamageKind::WrongTime`]).
     pub at: Instant,
     /// The captured bytes.
     pub data: &'a [u8],
@@ -200,6 +203,7 @@ pub struct Reader {
     number: u64,
     format: Option<Format>,
     state: State,
+    stamps: Stamps,
 }
 
 #[derive(Clone, Debug)]
@@ -208,6 +212,33 @@ enum State {
     Pcap(pcap::Pcap),
     Pcapng(pcapng::Pcapng),
     Stopped,
+}
+
+impl State {
+    /// Whether the last packet claimed too much, which has not been reported yet.
+    fn lies(&self) -> bool {
+        match self {
+            Self::Pcap(pcap) => pcap.lies(),
+            Self::Pcapng(pcapng) => pcapng.lies(),
+            Self::Start | Self::Stopped => false,
+        }
+    }
+
+    /// The time of the packet that begins with these bytes, if it is one.
+    fn time_of_next(&self, next: &[u8]) -> Option<Instant> {
+        match self {
+            Self::Pcap(pcap) => pcap.time_of_next(next),
+            Self::Pcapng(pcapng) => pcapng.time_of_next(next),
+            Self::Start | Self::Stopped => None,
+        }
+    }
+
+    /// The packet comes again.
+    fn put_back(&mut self, packet: &RawPacket<'_>) {
+        if let Self::Pcapng(pcapng) = self {
+            pcapng.put_back(packet);
+        }
+    }
 }
 
 impl Default for Reader {
@@ -225,7 +256,7 @@ impl Reader {
     /// At the start of a capture whose first packet is number `last + 1`: numbers continue over
     /// several inputs.
     pub const fn numbered_after(last: u64) -> Self {
-        Self { offset: 0, number: last, format: None, state: State::Start }
+        Self { offset: 0, number: last, format: None, state: State::Start, stamps: Stamps::new() }
     }
 
     /// The format, once the first bytes have been seen.
@@ -263,11 +294,19 @@ impl Reader {
     #[expect(clippy::inline_always, reason = "a segment is not copied from step to step")]
     #[inline(always)]
     pub fn next<'a>(&mut self, buf: &'a [u8], at_eof: bool) -> Step<'a> {
-        let step = if let State::Pcap(pcap) = &mut self.state {
+        let mut step = if let State::Pcap(pcap) = &mut self.state {
             pcap.next(buf, at_eof, self.offset, self.number + 1)
         } else {
             self.next_of_others(buf, at_eof)
         };
+        if let Event::Packet(packet) = &mut step.event {
+            if packet.at > self.stamps.until
+                && let Some(first) = self.weigh_time(packet, buf, step.consumed, at_eof)
+            {
+                return Step { consumed: 0, event: first };
+            }
+            self.stamps.last = packet.at;
+        }
         self.offset += step.consumed as u64;
         self.number += u64::from(matches!(step.event, Event::Packet(_)));
         tcpwhy_ahead::fetch_bytes(buf, step.consumed + AHEAD, step.consumed);
@@ -284,15 +323,52 @@ impl Reader {
         }
     }
 
+    /// Takes a packet that is dated long after the previous ones, with its predecessor's time if its own is
+    /// wrong. Or returns what has to come before it.
+    #[cold]
+    #[inline(never)]
+    fn weigh_time<'a>(
+        &mut self,
+        packet: &mut RawPacket<'a>,
+        buf: &'a [u8],
+        consumed: usize,
+        at_eof: bool,
+    ) -> Option<Event<'a>> {
+        let number = self.number + 1;
+        if self.stamps.wrong == number {
+            packet.at = self.stamps.last;
+            return None;
+        }
+        let wanted = consumed + NEXT_LEN;
+        // Of a packet that claims too much, this is reported first.
+        if !self.stamps.is_first() && !self.state.lies() && wanted <= MAX_BLOCK_LEN as usize {
+            let next = buf.get(consumed..wanted).and_then(|next| self.state.time_of_next(next));
+            let first = match next {
+                None if !at_eof && buf.len() < wanted => Some(Event::NeedMore(wanted)),
+                Some(next) if self.stamps.is_wrong(packet.at, next) => {
+                    self.stamps.wrong = number;
+                    let (stamp, previous) = (packet.at, self.stamps.last);
+                    let what = DamageKind::WrongTime { ahead: stamp - previous };
+                    Some(Event::Damaged(Damage { offset: self.offset, what }))
+                }
+                _ => None,
+            };
+            if first.is_some() {
+                self.state.put_back(packet);
+                return first;
+            }
+        }
+        self.stamps.pass(packet.at);
+        None
+    }
+
     /// Undoes the last [`Reader::next`], which gave this packet and consumed this many bytes: the
     /// packet comes again.
     #[cold]
     pub fn put_back(&mut self, packet: &RawPacket<'_>, consumed: usize) {
         self.offset -= consumed as u64;
         self.number -= 1;
-        if let State::Pcapng(pcapng) = &mut self.state {
-            pcapng.put_back(packet);
-        }
+        self.state.put_back(packet);
     }
 
     /// Finds the first place in bytes from the middle of this capture, from `offset` on, where a
@@ -313,9 +389,10 @@ impl Reader {
     }
 
     /// Continues at another offset of the capture, where a packet or block begins: the next call
-    /// gets the bytes there. Packet numbers continue from the last one given.
+    /// gets the bytes there. Packet numbers continue from the last one given; times are those of the stamps.
     pub fn jump(&mut self, offset: u64) {
         self.offset = offset;
+        self.stamps.end();
     }
 
     #[cold]

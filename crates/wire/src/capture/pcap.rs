@@ -102,6 +102,17 @@ impl Pcap {
         Step { consumed: end, event: Event::Packet(packet) }
     }
 
+    pub(super) fn lies(&self) -> bool {
+        self.lie.is_some()
+    }
+
+    /// The time of the record that begins with these bytes.
+    pub(super) fn time_of_next(&self, bytes: &[u8]) -> Option<Instant> {
+        let [seconds, ticks] = [0, 4].map(|at| self.order.u32_at(bytes, at));
+        let ns = i64::from(seconds?) * 1_000_000_000 + i64::from(ticks?) * self.ns_per_tick;
+        Some(Instant::from_nanos(ns))
+    }
+
     /// Length of the record that may start here, in a capture whose first packet has this time.
     pub(super) fn plausible_record(&self, bytes: &[u8], first: Instant) -> Option<usize> {
         let header = bytes.first_chunk::<RECORD_HEADER_LEN>()?;

@@ -113,6 +113,18 @@ impl Pcapng {
         self.drops.by_packets = self.drops.by_packets.saturating_sub(u64::from(packet.dropped));
     }
 
+    pub(super) fn lies(&self) -> bool {
+        self.lie.is_some()
+    }
+
+    /// The time of the packet whose block begins with these bytes, if it is an enhanced packet block.
+    pub(super) fn time_of_next(&self, bytes: &[u8]) -> Option<Instant> {
+        let [kind, _, interface, high, low] = [0, 4, 8, 12, 16].map(|at| self.order.u32_at(bytes, at));
+        let interface = self.interfaces.get(interface? as usize).filter(|_| kind == Some(ENHANCED_PACKET))?;
+        let ticks = u64::from(high?) << 32 | u64::from(low?);
+        Some(Instant::from_nanos(interface.ticks.nanos(ticks).saturating_add(interface.offset_ns)))
+    }
+
     #[inline]
     pub(super) fn next<'a>(&mut self, buf: &'a [u8], at_eof: bool, offset: u64, number: u64) -> Step<'a> {
         if self.lost || self.lie.is_some() {
