@@ -14,9 +14,9 @@ fn path(exchange: &Exchange) -> (Duration, Confidence) {
     (line.ns, line.confidence)
 }
 
-/// The handshake takes 95 ms, the first request is acknowledged after 85, and all later ones after 40, the
-/// round trip: nothing had shown yet that the 85 were not all path, but that the path varied (frames 1080 to
-/// 1400 of a browser's connections). Several answers after 40 ms are certain again.
+/// The handshake takes 95 ms, the first request is acknowledged after 85, and all later ones after 40: the path
+/// has become shorter twice, and may again (frames 1080 to 1400 of a browser's connections). Many answers after
+/// 40 ms are certain again.
 #[test]
 fn the_least_of_a_round_trip_that_has_become_shorter_is_likely_until_others_agree() {
     let later = "\n +5 C 100\n +0 S ack\n +20 S 200\n +0 C ack".repeat(30);
@@ -26,8 +26,6 @@ fn the_least_of_a_round_trip_that_has_become_shorter_is_likely_until_others_agre
     );
     let seen = log(text).rtt(ms(40)).without_timestamps().seen_at(End::Client);
     let exchanges = &seen.connection().exchanges;
-    assert_eq!(path(&exchanges[0]), (ms(95), Likely), "{seen}");
-    assert_eq!(path(&exchanges[1]), (ms(85), Likely), "{seen}");
     assert_eq!(path(&exchanges[2]), (ms(40), Likely), "{seen}");
     assert_eq!(path(exchanges.last().expect("the last")), (ms(40), Certain), "{seen}");
 }
