@@ -195,6 +195,34 @@ fn an_upload_in_cipher_waits_for_its_servers_windows() {
 }
 
 /// A server that receives a long upload sends WINDOW_UPDATE, which is no answer.
+/// An upload in cipher over a link, whose server opens a window of some size by 48 bytes for each 16.4 KB that have come, and answers half a second behind its end
+/// (frames 37 to 393 of a browser's). Words of another length are answers.
+#[test]
+fn an_uploads_windows_of_any_size_answer_nothing() {
+    for (word, windows) in [(48, true), (50, false)] {
+        let says = |n: i64| {
+            format!(
+                "c{n}+{} C 1448x11 more #c{}\n c{}+0 S {word}\n",
+                if n % 15 == 14 { 25.0 } else { 1.0 },
+                n + 1,
+                n + 1
+            )
+        };
+        let begins = "handshake\n +1 C 620\n +0 S 1448x3\n +0 C 64\n +0 C 92 #c0\n";
+        let text = format!("{begins} {} c60+500 S 637\n +0 C ack", each(0..60, says));
+        let ends = [CLIENT, Endpoint::v4([46, 105, 132, 157], 443)];
+        let seen = log(text)
+            .rtt(ms(12))
+            .between(ends)
+            .bottleneck(End::Client, 60_000_000)
+            .without_timestamps()
+            .seen_at(End::Client);
+        assert_eq!(seen.count(Kind::Exchange) <= 5, windows, "{word}: {seen}");
+        assert!(!windows || seen.longer(Cause::ServerThink, ms(450)).len() == 1, "{seen}");
+    }
+}
+
+/// A server that takes a long upload says that there is room for more (WINDOW_UPDATE), and has not answered it.
 #[test]
 fn room_for_more_does_not_answer_an_upload() {
     let rtt = ms(20);

@@ -69,6 +69,11 @@ impl Frames {
         }
     }
 
+    /// The pieces of an upload went on after many messages as long as window updates with this record overhead, and nothing else: this is HTTP/2.
+    pub(crate) fn on_many_windows(&mut self, record: Option<u32>) {
+        self.record = self.record.or_else(|| record.map(|record| (record, false)));
+    }
+
     /// When the client last sent window updates.
     pub(crate) fn last_window(&self) -> Option<Instant> {
         self.left_out[CLIENT].get().filter(|_| self.record.is_some_and(|(record, _)| record > 0))
