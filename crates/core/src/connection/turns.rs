@@ -174,7 +174,9 @@ impl Connection {
         let unheard =
             left_out.map_or(self.flows[from].flight(), |latest| latest.flight.saturating_sub(latest.len));
         // From a stack that does not set PSH, a silence with everything acknowledged tells.
-        let emptied = (last.queue != SendQueue::More || quiet >= NEW_MESSAGE_AFTER) && unheard == 0;
+        let goes_on = || from != open.initiator && self.has_more(last, from);
+        let told = || quiet >= NEW_MESSAGE_AFTER && !goes_on();
+        let emptied = (last.queue != SendQueue::More || told()) && unheard == 0;
         // The lost segment had not been sent yet when a packet of its sender showed that nothing was in
         // flight.
         if matches!(class, SegmentClass::OutOfOrderOrRepair { .. })
@@ -219,6 +221,14 @@ impl Connection {
             return Silence::None;
         }
         by_length(quiet, asking, pieces)
+    }
+
+    /// Whether a far sender that marks the ends of its writes had more to send behind `last`: nothing but the path keeps
+    /// it once all is acknowledged.
+    #[cold]
+    fn has_more(&self, last: &LastData, from: usize) -> bool {
+        let far = self.tap_rtt(from) > self.tap_rtt(1 - from);
+        far && last.len >= self.mss(from) && self.flows[from].has_pushed()
     }
 
     /// Whether data that is not yet acknowledged may be a request by itself: the ACK number of its

@@ -515,3 +515,19 @@ fn a_silence_that_ends_with_a_copy_of_what_ends_it_was_the_paths() {
         assert!(if stood { queue >= ms(650) } else { queue <= ms(60) }, "{queue}: {seen}");
     }
 }
+
+/// The same for three seconds (frames 440 to 533 of a browser's behind a hotspot). Its server marks the ends of what it writes, and the segment before the silence is none: it had more
+/// to send, and all of it had been acknowledged. Behind such an end the silence ends the answer, and so it does of a server that has marked none.
+#[test]
+fn an_answer_whose_sender_has_more_ends_at_no_silence() {
+    let copied =
+        "a+2000 S 1448 more late=1100 #b\n b+0 S 1000 late=1100\n b+250 S 5544..6992 more late=850.2";
+    for (before, mark, goes_on) in [(6, " more", true), (6, "", false), (0, " more", false)] {
+        let first = settled(before);
+        let at = if before > 0 { copied.to_owned() } else { copied.replace("5544..6992", "4344..5792") };
+        let text = format!("{first} +5 C 100 #q\n q+10 S 1448x3{mark} #a\n a+0 C ack\n {at}\n +0 C ack");
+        let seen = log(text).rtt(ms(40)).seen_at(End::Client);
+        let queue = seen.exchange(before + 1).ns(Cause::Queueing, Path);
+        assert_eq!(queue >= ms(2_900), goes_on, "{queue}: {seen}");
+    }
+}

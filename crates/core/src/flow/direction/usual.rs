@@ -56,6 +56,11 @@ impl Flow {
         self.last_data.as_ref().is_none_or(|last| last.queue == SendQueue::Emptied)
     }
 
+    /// Whether its sender marks the ends of what it writes, as far as it has been seen.
+    pub(crate) fn has_pushed(&self) -> bool {
+        u64::from(self.pushed_run) < self.bytes
+    }
+
     /// Every packet of this direction: [`Flow::on_packet`] of the next one in order.
     #[inline(always)]
     pub(crate) fn on_usual_packet(&mut self, segment: &Packed, mss: u32) {
