@@ -174,8 +174,7 @@ impl Connection {
         let unheard =
             left_out.map_or(self.flows[from].flight(), |latest| latest.flight.saturating_sub(latest.len));
         // From a stack that does not set PSH, a silence with everything acknowledged tells.
-        let goes_on = || from != open.initiator && self.has_more(last, from);
-        let told = || quiet >= NEW_MESSAGE_AFTER && !goes_on();
+        let told = || quiet >= NEW_MESSAGE_AFTER && (from == open.initiator || !self.has_more(last, from));
         let emptied = (last.queue != SendQueue::More || told()) && unheard == 0;
         // The lost segment had not been sent yet when a packet of its sender showed that nothing was in
         // flight.
