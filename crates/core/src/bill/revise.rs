@@ -131,7 +131,7 @@ impl Accounts<'_> {
     /// first acknowledgement; only possibly for a probe, which leaves sooner than hosts delay
     /// acknowledgements. The same for what was blamed on a full accept queue, listen(2), as the
     /// data had arrived. How long later packets were delayed is unknown.
-    fn on_spare(self, Spare { sender, ns, probe, packets }: Spare) -> Duration {
+    fn on_spare(self, Spare { sender, ns, probe, packets, beside }: Spare) -> Duration {
         let mut left = [(Cause::Rto, ns, Confidence::Likely), (Cause::Loss, probe, Confidence::Possible)];
         for account in self.pending.into_iter().chain([self.settled]) {
             let mut stood = false;
@@ -144,6 +144,9 @@ impl Accounts<'_> {
                 }
                 stood |= late.is_positive();
                 *left -= late;
+            }
+            if beside {
+                account.doubt_line(Cause::Rto, sender);
             }
             if stood {
                 account.doubt_own_time(sender.peer());
@@ -228,7 +231,8 @@ impl Revision<'_> {
                 blocked.clear();
             }
             Self::HeldOnce { sender } => {
-                return on.blocked.map_or(Duration::ZERO, |blocked| blocked.doubt_hold(sender));
+                let hold = |blocked: &mut Account| blocked.doubt_line(Cause::NagleDelayedAck, sender);
+                return on.blocked.map_or(Duration::ZERO, hold);
             }
             Self::BeatShown { pacing, unsure, sender } => {
                 return on.settled.keep_beat(pacing, unsure, sender);
@@ -390,9 +394,9 @@ impl Account {
         }
     }
 
-    /// Makes a Nagle hold that ended with a delayed acknowledgement at most possible. Returns its length.
-    fn doubt_hold(&mut self, sender: Side) -> Duration {
-        let Some(place) = self.place_of(Cause::NagleDelayedAck, sender) else { return Duration::ZERO };
+    /// Makes the charges to a cause at most possible, and keeps what is told of them. Returns how much they are.
+    fn doubt_line(&mut self, cause: Cause, sender: Side) -> Duration {
+        let Some(place) = self.place_of(cause, cause.side(sender)) else { return Duration::ZERO };
         let line = &mut self.open().lines[place];
         line.by_confidence = [line.ns, Duration::ZERO, Duration::ZERO];
         line.ns

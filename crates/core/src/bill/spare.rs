@@ -27,6 +27,8 @@ pub(crate) struct Spare {
     /// The same for a tail loss probe.
     pub probe: Duration,
     pub packets: [u64; 3],
+    /// Another one of the same bytes still counts, which may have repaired nothing either.
+    pub beside: bool,
 }
 
 /// A retransmission of these bytes.
@@ -112,7 +114,7 @@ impl Copies {
         }
         let ns = |charge: Option<&Charge>| charge.map_or(Duration::ZERO, |charge| charge.ns);
         let packets = timer.or(probe).map_or([0; 3], |charge| charge.evidence);
-        let charged = Spare { sender: first.sender, ns: ns(timer), probe: ns(probe), packets };
+        let charged = Spare { sender: first.sender, ns: ns(timer), probe: ns(probe), packets, beside: false };
         let (at, packet) = (segment.at, segment.packet);
         let took: Duration = split.charges().map(|charge| charge.ns).sum();
         let since = first_at.unwrap_or(at).min(at - took);
@@ -220,7 +222,18 @@ impl Copies {
                 self.0[n].move_to(&mut of_all);
             }
         }
-        of_all
+        of_all.map(|spare: Spare| Spare { beside: self.are_in_doubt(), ..spare })
+    }
+
+    /// Whether one that was charged for has the bytes of a later one that a D-SACK has named: the path held the last
+    /// for longer than a timer, and may have held those before it.
+    fn are_in_doubt(&self) -> bool {
+        let charged =
+            |copied: &&Copied| copied.counts && copied.charged.is_positive() && !self.is_told(copied);
+        let named = |copied: &Copied| {
+            self.0.iter().any(|other| other.told && other.at > copied.at && other.shares(copied.bytes))
+        };
+        self.0.iter().filter(charged).any(named)
     }
 
     /// Assigns a D-SACK to one retransmission of each of its bytes, of those that had left `by`

@@ -182,3 +182,18 @@ fn what_a_probe_with_new_bytes_repeats_may_have_arrived() {
     assert!(losses.iter().any(|line| line.ns >= ms(400)), "{seen}");
     assert!(losses.iter().all(|line| line.confidence == Possible), "{seen}");
 }
+
+/// A question goes out again twice by a timer on a path that stands, and a D-SACK behind its answer names one of the copies (frames 4312 to 4508 of a browser's, whose
+/// session ends before another one can come): whether the first one was lost or stood as well nobody knows. Without any it was lost, as far as is known.
+#[test]
+fn a_timer_before_a_copy_that_was_for_nothing_is_in_doubt() {
+    for (last, sure) in [("late=500", Possible), ("lost", Likely)] {
+        let told = if sure == Possible { "d+0 S ack\n" } else { "" };
+        let text = format!(
+            "handshake\n +5 C 100\n +1 S 200\n +0 C ack\n +5 C 1400 lost #q\n q+300 C 100..1500 late=900 #c\n q+900 C 100..1500 {last} #d\n \
+             c+0 S ack\n c+5 S 300 #a\n a+0 C ack\n {told} +500 C 100\n +1 S 200\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(20)).without_timestamps().seen_at(End::Client);
+        assert_eq!(seen.exchange(2).of(Cause::Rto).confidence, sure, "{seen}");
+    }
+}

@@ -228,7 +228,7 @@ fn skipped(reason: &str, n: u64) -> String {
         }
         "wrong-time" => {
             return format!(
-                "{} with a wrong time stamp, long after the packets before and behind: they count as captured with the packet before",
+                "{} with a wrong time stamp, long after the packets before and after: counted at the time of the packet before",
                 counted(n, "packet")
             );
         }

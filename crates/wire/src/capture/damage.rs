@@ -82,7 +82,7 @@ impl fmt::Display for DamageKind {
             }
             Self::WrongTime { ahead } => write!(
                 f,
-                "a packet is dated {} s after the packet before it, and the next one is not: it counts as captured with the one before",
+                "a packet is dated {} s after the packet before it, but the next one is not; its time is taken to be that of the packet before",
                 ahead.as_nanos() / 1_000_000_000
             ),
             Self::BlockLength(len) => write!(f, "a block claims the impossible length of {len} bytes"),
