@@ -95,10 +95,12 @@ impl Connection {
     }
 
     /// By how much other handshakes between the hosts were shorter: whoever answers the SYNs is as far away in all
-    /// of them.
+    /// of them, unless later round trips were as long as this one (another host behind the same address).
     fn above_siblings(&self, took: Duration) -> Option<Duration> {
-        let least = self.path_memory.shown(SERVER)?;
-        Some(took - least).filter(|above| *above >= least.max(RTO_MIN))
+        let much = |above: Duration, least: Duration| above >= least.max(RTO_MIN);
+        let own = self.tap_rtt(SERVER);
+        let least = self.path_memory.shown(SERVER).filter(|_| self.is_unproven() || much(took - own, own))?;
+        Some(took - least).filter(|above| much(*above, least))
     }
 
     /// By how much the SYN-ACK, which passed `at`, was later than the fastest packet after it.

@@ -254,22 +254,22 @@ fn behind_a_host_that_must_be_there_no_server_s_time_is_certain() {
 }
 
 /// Handshakes between the same hosts take 50 ms, and one 520 (frames 261 to 608 of a telephone's): whoever answers all of the SYNs is as far away, so that 470 of it stood.
-/// Where only what comes behind a long handshake is so near, that may be a host in between.
+/// Where only what comes behind a long handshake is so near, that may be a host in between, and where all that follows takes 520 as well, another host has that port.
 #[test]
 fn a_handshake_ten_times_as_long_as_others_between_its_hosts_stood() {
     let asks = "+1 C 45\n +0 S ack\n +0 S 90\n +0 C ack";
-    let text = format!(
-        "@2000 C syn #syn\n syn+0 S syn late=470 #first\n first+0 C ack\n {asks}\n +5 C 45\n +0 S ack"
-    );
     let hosts = [Endpoint { port: 40_001, ..CLIENT }, SERVER];
-    let late = log(text).rtt(ms(50)).without_timestamps().between(hosts);
-    for (late_sibling, expected) in
-        [(0, (ms(50), ms(470), Some(Possible))), (440, (ms(520), Duration::ZERO, None))]
+    let none = (ms(520), Duration::ZERO, None);
+    for (late_sibling, way, expected) in
+        [(0, 50, (ms(50), ms(470), Some(Possible))), (440, 50, none), (0, 520, none)]
     {
-        let other =
-            format!("@0 C syn #syn\n syn+0 S syn late={late_sibling} #first\n first+0 C ack\n {asks}");
+        let [other, text] = [(0, late_sibling), (2_000, 520 - way)].map(|(at, late)| {
+            format!(
+                "@{at} C syn #syn\n syn+0 S syn late={late} #first\n first+0 C ack\n {asks}\n +5 C 45\n +0 S ack\n +5 C 45\n +0 S ack"
+            )
+        });
         let other = log(other).rtt(ms(50)).without_timestamps();
-        let seen = merged(&[other, late.clone()], End::Client);
+        let seen = merged(&[other, log(text).rtt(ms(way)).without_timestamps().between(hosts)], End::Client);
         assert_eq!(parts(&seen.report.connections[1].exchanges[0]), expected, "{seen}");
     }
 }
