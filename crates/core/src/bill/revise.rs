@@ -172,6 +172,13 @@ impl Accounts<'_> {
         stood
     }
 
+    /// What blocked the sender is its own pace.
+    fn on_own_pace(&mut self, packet: u64, sender: Side) {
+        let Some(blocked) = self.blocked.as_deref_mut() else { return };
+        self.settled.charge(&own_pace(blocked.total(), packet, sender));
+        blocked.clear();
+    }
+
     /// What a send buffer may have held it has likely held.
     fn on_buffer(self, sender: Side) {
         let both = [self.blocked, Some(self.settled)].into_iter().flatten();
@@ -225,11 +232,7 @@ impl Revision<'_> {
                 on.blocked.into_iter().for_each(|blocked| blocked.charge(&by));
                 return slept;
             }
-            Self::OwnPace { packet, sender } => {
-                let Some(blocked) = on.blocked else { return Duration::ZERO };
-                on.settled.charge(&own_pace(blocked.total(), packet, sender));
-                blocked.clear();
-            }
+            Self::OwnPace { packet, sender } => on.on_own_pace(packet, sender),
             Self::HeldOnce { sender } => {
                 let hold = |blocked: &mut Account| blocked.doubt_line(Cause::NagleDelayedAck, sender);
                 return on.blocked.map_or(Duration::ZERO, hold);

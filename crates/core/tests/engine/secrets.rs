@@ -51,8 +51,8 @@ fn what_is_too_short_for_a_question_may_confirm() {
 #[test]
 fn what_is_too_short_for_a_question_may_confirm_whether_or_not_the_hello_was_captured() {
     for end in End::BOTH {
-        for (said, sure) in [("sealed", false), ("unread", false), ("", true)] {
-            let events = each([298, 527, 730, 425], |wait| format!("+0.6 C 26\n +{wait} S 45"));
+        for (said, len, sure) in [("sealed", 26, false), ("unread", 31, false), ("", 26, true)] {
+            let events = each([298, 527, 730, 425], |wait| format!("+0.6 C {len}\n +{wait} S 45"));
             let log = log(format!("handshake\n +5 C 60 {said}\n +20 S 45\n {events}\n +0 C ack")).rtt(ms(40));
             let midway = log.capture(end).split_off(if said == "sealed" { 3 } else { 0 });
             let exchanges = read_marked(&midway, log.marks()).connections[0].exchanges.clone();
