@@ -89,10 +89,12 @@ impl Waits {
         charges.filter(|charge| charge.cause == cause).map(|charge| charge.ns).sum()
     }
 
-    /// Whether nothing but this cause has held the segment that passed at `at`.
-    pub(crate) fn held_alone(&self, at: Instant, cause: Cause) -> bool {
-        let waited = self.kept.back().filter(|waited| waited.until == at);
-        waited.is_some_and(|waited| waited.charges.iter().all(|charge| charge.cause == cause))
+    /// Whether nothing but this cause has held the segment that passed at `at`, apart from `play`.
+    pub(crate) fn held_alone(&self, at: Instant, cause: Cause, play: Duration) -> bool {
+        let others = |waited: &Waited| -> Duration {
+            waited.charges.iter().filter(|charge| charge.cause != cause).map(|charge| charge.ns).sum()
+        };
+        self.kept.back().is_some_and(|waited| waited.until == at && others(waited) < play)
     }
 
     /// Bytes of heap memory in use.

@@ -10,6 +10,7 @@ use crate::bill::split::Split;
 use crate::flow::segment_class::LastData;
 use crate::rules::several_questions;
 use crate::words::cause::Cause;
+use crate::words::limits::NEAR_MAX;
 use crate::words::mark::Mark;
 
 impl Connection {
@@ -75,7 +76,8 @@ impl Connection {
         let begins = |talk: &&Talk| talk.asked.iter().all(|ask| ask.asker != from);
         // Its program may also have paused: only what leaves with the ACK was held.
         let released = |talk: &&Talk| {
-            talk.waits[from].held_alone(self.now, Cause::NagleDelayedAck) && self.echoes_last(segment, from)
+            let alone = talk.waits[from].held_alone(self.now, Cause::NagleDelayedAck, NEAR_MAX);
+            alone && self.echoes_last(segment, from)
         };
         let held = |talk: &&Talk| expects == Expects::Nothing || begins(talk) && released(talk);
         let waits = talk.filter(held).map(|talk| &talk.waits[from]);

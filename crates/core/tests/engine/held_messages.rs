@@ -149,6 +149,7 @@ fn a_question_that_a_program_pauses_before_is_not_held() {
         ("ack+52 C 337 late=3.6", false),
         ("ack+55.5 C 337", false),
         ("+0.05 C 337", true),
+        ("+0.05 C 337 late=0.7", true),
     ] {
         let text = format!(
             "handshake\n +1 C 52 serves #own\n own+0 S ack\n own+3 S 28 serves #settings\n +0.1 S 9 serves\n settings+0.1 C ack\n settings+0.2 C ack
