@@ -202,10 +202,8 @@ fn an_impossible_setting_names_itself() {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         Pair::build(&PairOptions { server, ..PairOptions::default() }).map(drop)
     };
-    let wrong = [
-        ("net.ipv4.no_such_setting", "net.ipv4.no_such_setting"),
-        ("kernel.hostname", "only net.* belongs to it"),
-    ];
+    let wrong =
+        [("net.ipv4.no_such_setting", "net.ipv4.no_such_setting"), ("kernel.hostname", "only net.* is")];
     for (key, why) in wrong {
         let server = HostSpec { sysctl: vec![(key.to_owned(), "1".to_owned())], ..HostSpec::default() };
         match build(server) {

@@ -267,7 +267,7 @@ fn findings_of_several_servers_are_not_opened() {
     now.findings[0].endpoint = "12 servers".to_owned();
     state.on_answer(now);
     assert_eq!(state.on_key(Key::Enter), None);
-    assert!(screen(&state)[23].starts_with("its findings are of several servers"));
+    assert!(screen(&state)[23].starts_with("this finding covers several servers"));
 }
 
 #[test]

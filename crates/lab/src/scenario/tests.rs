@@ -130,7 +130,7 @@ fn a_mistake_is_told_with_what_would_be_right() {
     told("split@rtt-27", None, &[], "there is no variant \"rtt-27\"; there are: rtt-26");
     told("split", Some("prayer"), &[], "there is no fix \"prayer\"; there are: nodelay");
     told("split", None, &["mss=9000"], "`mss` cannot be set here. What can: n, rtt; everywhere: rtt, delay");
-    told("split", None, &["rtt=soon"], "`soon` is no duration");
+    told("split", None, &["rtt=soon"], "`soon` is not a duration");
     let error = Scenario::load("nonsense", None, &[]).unwrap_err();
     assert!(error.what.contains("available: "), "{error}");
 }

@@ -362,10 +362,10 @@ fn a_line_reads_back_as_itself() {
 fn a_wrong_line_says_what_is_wrong() {
     for (line, why) in [
         ("delay", "lacks a duration"),
-        ("delay 10", "no duration"),
+        ("delay 10", "not a duration"),
         ("delay 10ms 5", "`5` is one word too many"),
-        ("latency 10ms", "`latency` is no path element"),
-        ("loss 120%", "no share"),
+        ("latency 10ms", "`latency` is not a path element"),
+        ("loss 120%", "not a share"),
         ("loss data 0", "counting starts from 1"),
         ("trace 3,1", "must rise"),
         ("trace 0", "must rise"),
