@@ -84,8 +84,8 @@ struct Aside {
     passed_again: Option<Instant>,
     /// Its sender's last long silence.
     pause: Option<Pause>,
-    /// By how much its first segment seemed late, and what its sender's clock has to show again for that to be.
-    seemed_late: Option<[Duration; 2]>,
+    /// How late its first segment seems, which later packets of its sender may confirm.
+    seemed_late: Option<Duration>,
 }
 
 /// A wait that no window held if later flights vary as no window's flights do.

@@ -397,7 +397,8 @@ impl Account {
         }
     }
 
-    /// Makes the charges to a cause at most possible, and keeps what is told of them. Returns how much they are.
+    /// Makes the charges to a cause at most possible, and keeps their details. Returns their
+    /// length.
     fn doubt_line(&mut self, cause: Cause, sender: Side) -> Duration {
         let Some(place) = self.place_of(cause, cause.side(sender)) else { return Duration::ZERO };
         let line = &mut self.open().lines[place];

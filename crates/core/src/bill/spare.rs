@@ -27,7 +27,8 @@ pub(crate) struct Spare {
     /// The same for a tail loss probe.
     pub probe: Duration,
     pub packets: [u64; 3],
-    /// Another one of the same bytes still counts, which may have repaired nothing either.
+    /// Another retransmission of the same bytes is still charged, and may have been unnecessary
+    /// too.
     pub beside: bool,
 }
 
@@ -225,8 +226,8 @@ impl Copies {
         of_all.map(|spare: Spare| Spare { beside: self.are_in_doubt(), ..spare })
     }
 
-    /// Whether one that was charged for has the bytes of a later one that a D-SACK has named: the path held the last
-    /// for longer than a timer, and may have held those before it.
+    /// Whether a charged retransmission shares bytes with a later one that a D-SACK has named: the
+    /// path delayed the later one by more than a timer, and perhaps the earlier one as well.
     fn are_in_doubt(&self) -> bool {
         let charged =
             |copied: &&Copied| copied.counts && copied.charged.is_positive() && !self.is_told(copied);

@@ -130,7 +130,8 @@ impl Connection {
             && self.flows[from].clock.is_stale(stamp, self.now, rtt)
     }
 
-    /// The round trip to this end is not the one `known`, but `rtt`; an answer `took` that, or longer.
+    /// The round trip to this end is `rtt`, shorter than the `known` one. The reply that shows it
+    /// `took` that long, or longer by a delay that its time stamp explains.
     #[cold]
     #[inline(never)]
     fn on_shorter(&mut self, known: Option<Duration>, rtt: Duration, took: Duration, end: usize) {
@@ -199,8 +200,8 @@ impl Connection {
         [CLIENT, SERVER].map(|end| self.tap_rtt[end].get().filter(|_| told(end)))
     }
 
-    /// ... and as far as the handshake itself took so long: a host in between may have acknowledged what came
-    /// later.
+    /// The distance to the client, and the time that the handshake itself took to the server: a
+    /// host in between may have acknowledged later segments.
     #[inline]
     pub(crate) fn opened_distances(&self) -> [Option<Duration>; 2] {
         let took = self.setup.as_ref().and_then(Setup::opened).filter(|_| self.shown[SERVER]);

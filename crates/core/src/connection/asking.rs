@@ -163,8 +163,8 @@ impl Connection {
             && self.reaction(open.passed).is_some_and(|reaction| reaction.times(REACTS) <= wait)
     }
 
-    /// Whether the server says as much as it said a round time ago, as it has before, and the client has
-    /// only reacted in between.
+    /// Whether this is the server's next heartbeat: as long as its last message and a round time
+    /// after it, as before, while the client only reacted.
     fn is_next_beat(&self, open: &Open, segment: &Segment) -> bool {
         let wait = segment.at - open.request_at();
         let (Some(last), true) = (self.flows[SERVER].last_data, self.roles.beats()) else { return false };
@@ -289,7 +289,7 @@ impl Connection {
         let confirms = confirms || self.may_confirm(open, reacted && wait >= PAUSE_MIN);
         let timer = wait >= LONG_MIN && self.roles.may_keep_time();
         let timer = timer || wait >= PAUSE_LONG && len < self.mss(SERVER) && self.may_be_due(open);
-        // So does what a server says otherwise that has asked by a timer.
+        // So may any other message of a server whose timer has shown.
         let asker = self.roles.beats() && self.roles.server_asked > 0;
         let timer = timer || asker && self.has_reacted(open, self.now - open.request_at());
         // A greeting is short: a message that begins with full segments was requested elsewhere (the

@@ -196,7 +196,7 @@ impl Connection {
     }
 
     /// Causes that name an end are at most likely if its role is a guess, or if none of a program's message
-    /// bytes were captured. With `own`, nobody need have waited for the server at all.
+    /// bytes were captured. If `own`, possibly nobody waited for the server.
     #[cold]
     pub(super) fn temper_assumed(&self, account: &mut Account, own: bool) {
         if own {

@@ -94,8 +94,9 @@ impl Connection {
         }
     }
 
-    /// By how much other handshakes between the hosts were shorter: whoever answers the SYNs is as far away in all
-    /// of them, unless later round trips were as long as this one (another host behind the same address).
+    /// By how much other handshakes between the hosts were shorter: the host that answers SYNs is
+    /// equally far away in all of them, unless later round trips were as long as this one (another
+    /// host behind the same address).
     fn above_siblings(&self, took: Duration) -> Option<Duration> {
         let much = |above: Duration, least: Duration| above >= least.max(RTO_MIN);
         let own = self.tap_rtt(SERVER);

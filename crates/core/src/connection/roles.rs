@@ -446,7 +446,8 @@ impl Roles {
         self.seldom().own_time.may_be()
     }
 
-    /// Whether the server has spoken a round time after its last word, though it was asked later.
+    /// Whether the server has spoken a round time after its last message, although it was asked
+    /// later.
     pub(super) fn beats(&self) -> bool {
         self.seldom().own_time.beats()
     }

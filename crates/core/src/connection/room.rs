@@ -3,8 +3,8 @@
 //! A window is 65,535 bytes unless somebody says otherwise (RFC 9113, 6.9.2). Whoever reads a long answer opens it again by WINDOW_UPDATE, for the stream and the
 //! connection in one record, right after data and while the answer goes on. That is no request, and what the server sends as soon as it has
 //! received it had waited for it. In ciphertext only lengths show. A server does the same for an upload: if the client sends a window's bytes
-//! each time several messages as long as WINDOW_UPDATE have come, it had waited for these. Many of one length, each for some KB of one upload,
-//! open windows of any size.
+//! each time several messages as long as WINDOW_UPDATE have come, it had waited for these. Many messages
+//! of one such length, each for some KB of one upload, are window updates as well.
 
 use tcpwhy_wire::{Instant, Segment};
 
@@ -30,8 +30,8 @@ const WINDOWS: std::ops::RangeInclusive<u32> = 32_767..=67_000;
 const USED_UP: std::ops::RangeInclusive<u32> = 64_000..=67_000;
 /// At least this many messages open the window again before it is used up. Source: none written down.
 const WORDS_MIN: u64 = 3;
-/// This many messages as long as WINDOW_UPDATE within one upload, each for so many of its bytes, are no
-/// answers to pieces of it. Source: none written down.
+/// This many messages as long as WINDOW_UPDATE within one upload, each for at least `PIECE_MIN` of
+/// its bytes, are window updates and not replies to its pieces. Source: none written down.
 const MANY_WORDS: u64 = 8;
 const PIECE_MIN: u64 = 4_096;
 

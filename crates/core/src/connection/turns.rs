@@ -222,8 +222,8 @@ impl Connection {
         by_length(quiet, asking, pieces)
     }
 
-    /// Whether a far sender that marks the ends of its writes had more to send behind `last`: nothing but the path keeps
-    /// it once all is acknowledged.
+    /// Whether a far sender that sets PSH at the ends of its writes had more to send after `last`:
+    /// once all is acknowledged, only the path can delay that.
     #[cold]
     fn has_more(&self, last: &LastData, from: usize) -> bool {
         let far = self.tap_rtt(from) > self.tap_rtt(1 - from);
@@ -389,7 +389,7 @@ impl Connection {
         self.open = Some(open);
     }
 
-    /// Nobody asked for what the server says first: its client waits from the end of the handshake.
+    /// The server speaks first, without a request: its client waits from the end of the handshake.
     fn begin_unasked(&self, open: &mut Open, packet: u64) {
         let mut at = open.start;
         let ways = [CLIENT, SERVER].map(|end| self.tap_rtt(end));
@@ -443,7 +443,7 @@ impl Connection {
         let setup = self.setup.as_ref()?;
         let (syn_ack, _) = setup.last_syn_ack()?;
         let end = syn_ack + self.tap_rtt(CLIENT);
-        // Its acknowledgement was late: the server has not known of the connection before.
+        // If the handshake's ACK was late, the server did not know of the connection before.
         Some(setup.taken().map_or(end, |taken| end.max(taken)))
     }
 

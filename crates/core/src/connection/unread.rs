@@ -14,8 +14,8 @@ const FINISHED_MAX: u32 = 80;
 const FINISHED_AT: std::ops::RangeInclusive<u64> = 2..=3;
 
 impl Connection {
-    /// Whether nobody need have waited for the answer: the client's message may be the Finished of TLS,
-    /// which tickets follow, or a window of HTTP/2 sent upon what had arrived.
+    /// Whether possibly nobody waited for the reply: the client's message may be the Finished of
+    /// TLS, which is followed by tickets, or a WINDOW_UPDATE of HTTP/2 for data that had arrived.
     #[inline]
     pub(super) fn may_be_own(&self, open: &Open) -> bool {
         self.paired == Paired::Unread && self.has_own_length(open)

@@ -85,7 +85,7 @@ impl OwnTime {
         (self.last, self.soonest) = (Some(at), soonest);
     }
 
-    /// Whether replies have come by a timer that asks nobody.
+    /// Whether a reply has come by its server's own timer and not because of its request.
     pub(crate) fn beats(&self) -> bool {
         self.beats
     }

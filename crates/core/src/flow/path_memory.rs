@@ -13,8 +13,8 @@ const NEWS_AFTER: Duration = Duration::from_millis(50);
 /// The paths from the capture to the client and to the server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PathMemory {
-    /// Smallest round trip of any connection, and the smallest that a handshake itself took; [`Duration::MAX`]
-    /// if unknown.
+    /// The smallest round trip of any connection, and the smallest that a handshake itself took;
+    /// [`Duration::MAX`] if unknown.
     min: [Duration; 2],
     shown: [Duration; 2],
     /// When a packet last waited, and how much later it was than the fastest of its connection;
@@ -42,7 +42,8 @@ impl PathMemory {
         Some(self.min[end]).filter(|min| *min < Duration::MAX)
     }
 
-    /// The smallest round trip that a handshake took, whatever came sooner behind it.
+    /// The smallest round trip that a handshake took, even if later segments were acknowledged
+    /// sooner.
     pub(crate) fn shown(&self, end: usize) -> Option<Duration> {
         Some(self.shown[end]).filter(|shown| *shown < Duration::MAX)
     }

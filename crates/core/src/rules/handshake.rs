@@ -272,9 +272,10 @@ pub(crate) fn bill(
     account.charge_split(&split.rest(handshake));
 }
 
-/// The time from the client's first ACK of a SYN-ACK, at `since`, to its answer to the last SYN-ACK that
-/// the server's timer sent before the server spoke at `until`: it had no ACK before that. The path lost
-/// them, or the server's host dropped them. The round trips are those to the client and to the server.
+/// The time from the client's first ACK of a SYN-ACK, at `since`, to its answer to the last SYN-ACK
+/// that the server's timer retransmitted before the server spoke at `until`: the server had no ACK
+/// before that. The path lost the ACKs, or the server's host dropped them. The round trips are
+/// those to the client and to the server.
 #[cold]
 pub(crate) fn taken_in_vain(
     setup: &Setup,

@@ -41,17 +41,17 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Durat
     Some(Charge::new(Cause::Queueing, flow.side, late, confidence).detail(detail))
 }
 
-/// By how much an answer seems late that is billed to its server, and the difference at which a later packet proves it.
-pub(crate) fn seems(flow: &Flow, answer: &Segment, split: &Split) -> Option<[Duration; 2]> {
-    let late = flow.seems_late(answer.at).filter(|late| *late >= HELD_BACK_MIN)?;
-    split.has(Cause::ServerThink.bit()).then(|| [late, flow.clock.caught_up_at(late)])
+/// By how much a reply that is billed to its server seems late by the server's time stamps.
+pub(crate) fn seems(flow: &Flow, answer: &Segment, split: &Split) -> Option<Duration> {
+    flow.seems_late(answer.at).filter(|late| *late >= HELD_BACK_MIN && split.has(Cause::ServerThink.bit()))
 }
 
-/// What later packets of the server's show of an answer that seemed late: its clock had not stood still.
+/// A reply that seemed late was, if later packets of its server are on time: the server's clock had not
+/// stood still.
 #[cold]
-pub(crate) fn weigh_seemed(server: &Flow, open: &mut Open, [late, difference]: [Duration; 2]) {
+pub(crate) fn weigh_seemed(server: &Flow, open: &mut Open, late: Duration) {
     let came_at = open.request_at() + open.waited;
-    if server.clock.has_caught_up(came_at, difference) {
+    if server.clock.has_caught_up(came_at) {
         let packets = [open.request.last.map_or(0, |last| last.packet), open.packets[1]];
         open.reply.revise(Revision::AnswerStood { server: server.side, ns: late, packets });
     }

@@ -61,8 +61,8 @@ impl Pair<'_> {
         end == SERVER && !self.shown[SERVER] && self.setup.as_ref().is_some_and(ambiguous)
     }
 
-    /// Whether nothing has timed the way to a client that took a SYN-ACK behind its copies: what the capture
-    /// shows of the path may be next to nothing of it.
+    /// Whether nothing has timed the path to a client that answered one of several SYN-ACKs: the
+    /// round trip at the capture may be a small part of the path.
     #[inline]
     pub(crate) fn is_client_untimed(&self) -> bool {
         !self.shown[CLIENT] && self.setup.as_ref().is_some_and(Setup::is_taken_behind_a_timer)

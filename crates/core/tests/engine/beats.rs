@@ -4,8 +4,10 @@ use tcpwhy_core::cause::Cause;
 
 use crate::packet_log::{End, each, log, ms};
 
-/// A server says 561 bytes by the second, and its client confirms each after 41 ms (frames 286 to 3197 of a session in cipher): a program that had slept for a second
-/// would be later by those. From the second such beat on it is the server that asks. One that sleeps for 1,000 ms behind each question, or says another thing, answers.
+/// A server sends 561 bytes each second, and its client confirms each message after 41 ms (frames
+/// 286 to 3197 of an encrypted session). A program that slept for a second after each would be
+/// later by that. From the second such message on, the server is the one that asks. A server that
+/// sleeps for 1,000 ms after each request, or whose messages differ in length, answers.
 #[test]
 fn who_speaks_by_the_second_asks() {
     for (takes, bytes, waits) in
@@ -20,8 +22,10 @@ fn who_speaks_by_the_second_asks() {
     }
 }
 
-/// Four bytes each five seconds, which the other end sends back after 1.2 ms (frames 141 to 4130 of a telephone exchange's): of a host whose timers are 10 ms late, and once
-/// it was asked something else meanwhile. A program that sleeps for five seconds, on a host that wakes it a millisecond early, looks the same but for that.
+/// Four bytes every five seconds, which the other end returns after 1.2 ms (frames 141 to 4130 of a
+/// telephone exchange), from a host whose timers are 10 ms late, and once it was asked something
+/// else meanwhile. A program that sleeps for five seconds on a host that wakes it a millisecond
+/// early looks the same otherwise.
 #[test]
 fn a_heart_beat_that_another_word_does_not_delay_asks() {
     for (between, waits) in [("+4633.7 C 36\n +14.7 S ack\n +360", 1), ("+5008.7", 6)] {

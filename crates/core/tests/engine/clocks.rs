@@ -399,8 +399,10 @@ fn whose_syn_ack_was_late_by_the_same_clock_acknowledges_itself() {
     assert!(own.ns >= ms(58) && own.ns <= ms(63), "{seen}");
 }
 
-/// Behind a silence of seven seconds an answer comes 150 ms after its question, stamped 125 before it passed (frames 1222 to 1232 of a bulk transfer's control connection). What its
-/// server says next is on time again: the answer stood. A clock that stood still stays behind, and where nothing follows nobody knows.
+/// After a silence of seven seconds a reply comes 150 ms after its request, with a time stamp 125
+/// ms older (frames 1222 to 1232 of a bulk transfer's control connection). The server's next
+/// segment is on time again: the reply was delayed on the path. A clock that stood still stays
+/// behind, and if nothing follows, the cause is unknown.
 #[test]
 fn an_answer_that_seemed_late_stood_if_its_server_s_clock_has_caught_up() {
     let polls = each(0..8, |_| "+100 C 60\n +1 S 90\n +0 C ack".to_owned());

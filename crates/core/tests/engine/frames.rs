@@ -194,9 +194,9 @@ fn an_upload_in_cipher_waits_for_its_servers_windows() {
     }
 }
 
-/// A server that receives a long upload sends WINDOW_UPDATE, which is no answer.
-/// An upload in cipher over a link, whose server opens a window of some size by 48 bytes for each 16.4 KB that have come, and answers half a second behind its end
-/// (frames 37 to 393 of a browser's). Words of another length are answers.
+/// An encrypted upload over a link, whose server opens a window by 48 bytes for each 16.4 KB that
+/// arrive, and replies half a second after its end (frames 37 to 393 of a browser). Messages of
+/// another length are replies.
 #[test]
 fn an_uploads_windows_of_any_size_answer_nothing() {
     for (word, windows) in [(48, true), (50, false)] {
@@ -222,7 +222,7 @@ fn an_uploads_windows_of_any_size_answer_nothing() {
     }
 }
 
-/// A server that takes a long upload says that there is room for more (WINDOW_UPDATE), and has not answered it.
+/// A server that receives a long upload sends WINDOW_UPDATE, which is no answer.
 #[test]
 fn room_for_more_does_not_answer_an_upload() {
     let rtt = ms(20);

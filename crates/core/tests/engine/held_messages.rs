@@ -140,8 +140,10 @@ fn a_key_exchange_is_held_behind_its_clients_list() {
     }
 }
 
-/// An HTTP/2 client acknowledges SETTINGS and asks 50 to 60 ms later, about when a timer's acknowledgement reaches it (frames 10 to 12 of node's): what does
-/// not echo that one's stamp had left before, and what comes later than a round trip behind it was not held either. Who asks as soon as it comes was held.
+/// An HTTP/2 client acknowledges SETTINGS and sends its first request 50 to 60 ms later, about when
+/// a delayed ACK reaches it (frames 10 to 12 of node). A request that does not echo that ACK's time
+/// stamp left before it, and one later than a round trip after it was not held either. A request
+/// that leaves with the ACK was held.
 #[test]
 fn a_question_that_a_program_pauses_before_is_not_held() {
     for (asks, held) in [

@@ -253,8 +253,10 @@ fn behind_a_host_that_must_be_there_no_server_s_time_is_certain() {
     }
 }
 
-/// Handshakes between the same hosts take 50 ms, and one 520 (frames 261 to 608 of a telephone's): whoever answers all of the SYNs is as far away, so that 470 of it stood.
-/// Where only what comes behind a long handshake is so near, that may be a host in between, and where all that follows takes 520 as well, another host has that port.
+/// Handshakes between the same hosts take 50 ms, and one takes 520 (frames 261 to 608 of a
+/// telephone): the host that answers the SYNs is equally far away, so 470 of it are a queue. If
+/// only later segments of a long handshake's connection are so near, that may be a host in between,
+/// and if all later round trips take 520 as well, that port leads to another host.
 #[test]
 fn a_handshake_ten_times_as_long_as_others_between_its_hosts_stood() {
     let asks = "+1 C 45\n +0 S ack\n +0 S 90\n +0 C ack";

@@ -516,8 +516,10 @@ fn a_silence_that_ends_with_a_copy_of_what_ends_it_was_the_paths() {
     }
 }
 
-/// The same for three seconds (frames 440 to 533 of a browser's behind a hotspot). Its server marks the ends of what it writes, and the segment before the silence is none: it had more
-/// to send, and all of it had been acknowledged. Behind such an end the silence ends the answer, and so it does of a server that has marked none.
+/// The same for three seconds (frames 440 to 533 of a browser behind a hotspot). The server sets
+/// PSH at the ends of its writes, and the segment before the silence has none: it had more to send,
+/// and all of it had been acknowledged. After a segment with PSH the silence ends the reply, and so
+/// it does if the server never sets PSH.
 #[test]
 fn an_answer_whose_sender_has_more_ends_at_no_silence() {
     let copied =

@@ -71,8 +71,10 @@ fn the_copy_that_was_taken_repaired_what_was_lost_before_it() {
     assert!(off(seen.setup().of(Cause::Handshake).ns, ms(5_000)) <= ms(1), "{seen}");
 }
 
-/// A mail server greets 12 ms after the ACK of its first SYN-ACK, which took 10 s (frames 84 to 102 of that capture): until then it knew of no connection, and the
-/// copies at the client say nothing of it. Where nothing ever times the way, what the server's end shows of it is possible at most.
+/// A mail server greets 12 ms after the ACK of its first SYN-ACK, which took 10 s (frames 84 to 102
+/// of that capture): before, it knew of no connection, and the client's retransmitted SYNs do not
+/// show how far away it is. If nothing ever times the path to the client, the round trip at the
+/// server's end is possible at most.
 #[test]
 fn a_server_greets_no_sooner_than_its_syn_ack_is_acknowledged() {
     let rest = "greeting+0 C ack\n +5 C 19\n +1 S 100\n +0 C ack";
@@ -101,8 +103,8 @@ fn a_server_greets_no_sooner_than_its_syn_ack_is_acknowledged() {
     }
 }
 
-/// The ACKs of three SYN-ACKs are lost before the server has one and greets, 11 ms later (frames 147 to 157 of a laboratory's): what it sent again it had no ACK of.
-/// A copy that repeats at once, or whose answer cannot have come back before the greeting, says nothing.
+/// The ACKs of three SYN-ACKs are lost before the server gets one and greets, 11 ms later (frames
+/// 147 to 157 of a laboratory capture): it retransmitted each SYN-ACK because it had no ACK of it.
 #[test]
 fn a_server_that_repeats_its_syn_ack_has_had_no_acknowledgement() {
     let rest = "greeting+0 C ack\n +5 C 19\n +1 S 100\n +0 C ack";

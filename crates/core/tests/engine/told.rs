@@ -183,8 +183,10 @@ fn what_a_probe_with_new_bytes_repeats_may_have_arrived() {
     assert!(losses.iter().all(|line| line.confidence == Possible), "{seen}");
 }
 
-/// A question goes out again twice by a timer on a path that stands, and a D-SACK behind its answer names one of the copies (frames 4312 to 4508 of a browser's, whose
-/// session ends before another one can come): whether the first one was lost or stood as well nobody knows. Without any it was lost, as far as is known.
+/// A request is retransmitted twice by a timer on a path that stands still, and a D-SACK after its
+/// reply names one of the retransmissions (frames 4312 to 4508 of a browser, whose session ends
+/// before another can come): whether the first transmission was lost or delayed is unknown. Without
+/// a D-SACK it counts as lost.
 #[test]
 fn a_timer_before_a_copy_that_was_for_nothing_is_in_doubt() {
     for (last, sure) in [("late=500", Possible), ("lost", Likely)] {

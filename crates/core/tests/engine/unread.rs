@@ -1,4 +1,5 @@
-//! Captures without payload: nothing but lengths says what is a question, and what the session's or the protocol's own.
+//! Captures without payload: only lengths show which messages are requests, and which belong to TLS or
+//! HTTP/2 itself.
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::report::{Confidence, Exchange};
@@ -18,8 +19,10 @@ fn surest(exchange: &Exchange) -> Option<Confidence> {
     lines.map(|line| line.confidence).max()
 }
 
-/// A client of TLS 1.3 sends its Finished and its first question, tickets come back, and the answer 120 ms later (frames 4 to 14 of a client of redis): none of
-/// these lengths says that the tickets answer nothing. Where the first message is shorter than any hello, or the payload is there, somebody waits for an answer.
+/// A TLS 1.3 client sends its Finished and its first request, tickets arrive, and the reply 120 ms
+/// later (frames 4 to 14 of a client of redis): none of these lengths shows that the tickets answer
+/// nothing. If the first message is shorter than any ClientHello, or if the payload was captured,
+/// somebody waits for a reply.
 #[test]
 fn what_comes_behind_a_finished_may_be_tickets() {
     for end in End::BOTH {
@@ -45,8 +48,9 @@ fn what_comes_behind_a_finished_may_be_tickets() {
     }
 }
 
-/// Messages of a stream come each 30 ms, and at the heels of each the client opens HTTP/2's windows by 26 bytes (frames 8 to 30 of gRPC's): nobody waits for the
-/// next one. With 27 bytes, or after a while, a question like others is asked.
+/// Messages of a stream arrive every 30 ms, and right after each the client opens HTTP/2 windows by
+/// 26 bytes (frames 8 to 30 of gRPC): nobody waits for the next one. Messages of 27 bytes, or after
+/// a while, are ordinary requests.
 #[test]
 fn windows_that_open_behind_what_comes_ask_nothing() {
     for end in End::BOTH {
@@ -66,8 +70,9 @@ fn windows_that_open_behind_what_comes_ask_nothing() {
     }
 }
 
-/// A server that takes 3 s may have had news (frames 12 to 16 of a chat's): of a question nobody has read, that is as likely. One that takes 1.5 s, or whose
-/// payload is there, has likely been asked.
+/// A server that takes 3 s may have sent news (frames 12 to 16 of a chat): for a request whose
+/// payload was not captured, that is equally possible. One that takes 1.5 s, or whose payload was
+/// captured, has likely answered a request.
 #[test]
 fn what_comes_seconds_later_may_be_news_where_no_payload_was_captured() {
     for end in End::BOTH {

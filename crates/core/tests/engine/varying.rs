@@ -30,8 +30,8 @@ fn the_least_of_a_round_trip_that_has_become_shorter_is_likely_until_others_agre
     assert_eq!(path(exchanges.last().expect("the last")), (ms(40), Certain), "{seen}");
 }
 
-/// The opposite: the handshake took the least. What stood in a queue later leaves that certain, and so do
-/// 3 ms that the first packet took longer.
+/// The opposite: the handshake took the least. Later queues leave that certain, and so do 3 ms that
+/// only the first packet took longer.
 #[test]
 fn a_queue_behind_the_handshake_leaves_its_round_trip_certain() {
     let later = "\n +5 C 100\n +0 S ack late=45\n +20 S 200 late=45\n +0 C ack".repeat(4);
@@ -47,8 +47,9 @@ fn a_queue_behind_the_handshake_leaves_its_round_trip_certain() {
     }
 }
 
-/// The client's clock says that its ACK stood for 9 ms of the first round trip; but its SYN may have stood as
-/// well, and what is left is no more than likely (frames 1 to 28 of a web server's capture).
+/// By the client's time stamps, its ACK was delayed for 9 ms of the first round trip; but its SYN
+/// may have been delayed as well, so the rest is likely at most (frames 1 to 28 of a web server's
+/// capture).
 #[test]
 fn a_round_trip_reckoned_from_stamps_is_likely() {
     let text = "@0 C syn\n +0 S syn\n +0 C ack late=9\n +0.2 C 700 late=9 #q\n +0 S ack\n +16 S 1000\n +0 C ack late=12

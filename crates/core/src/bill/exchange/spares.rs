@@ -82,13 +82,13 @@ impl Path {
         self.aside.as_ref()?.passed_again.filter(|&at| at > since)
     }
 
-    /// Its first segment, an answer, seemed late, which its sender's clock has not proven yet.
-    pub(crate) fn seem_late(&mut self, late: [Duration; 2]) {
+    /// Its first segment, of a reply, seems this late; later packets of its sender may confirm it.
+    pub(crate) fn seem_late(&mut self, late: Duration) {
         self.aside.get_or_insert_default().seemed_late = Some(late);
     }
 
-    /// Takes that.
-    pub(crate) fn take_seemed_late(&mut self) -> Option<[Duration; 2]> {
+    /// Takes how late its first segment seemed.
+    pub(crate) fn take_seemed_late(&mut self) -> Option<Duration> {
         self.aside.as_mut()?.seemed_late.take()
     }
 

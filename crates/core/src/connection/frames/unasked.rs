@@ -69,7 +69,8 @@ impl Frames {
         }
     }
 
-    /// The pieces of an upload went on after many messages as long as window updates with this record overhead, and nothing else: this is HTTP/2.
+    /// An upload continued after many messages as long as WINDOW_UPDATEs with this record overhead,
+    /// and nothing else: this is HTTP/2.
     pub(crate) fn on_many_windows(&mut self, record: Option<u32>) {
         self.record = self.record.or_else(|| record.map(|record| (record, false)));
     }

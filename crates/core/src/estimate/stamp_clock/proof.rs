@@ -44,15 +44,10 @@ impl StampClock {
         late > (since * off / held.max(1)).min(since * OFF_MAX / 100)
     }
 
-    /// The largest difference at which a later packet shows that the last one was this `late`.
-    pub(crate) fn caught_up_at(&self, late: Duration) -> Duration {
-        self.difference - late
-    }
-
-    /// Whether a packet that passed after `at` took no longer than one of that `difference`: a clock that stood still
-    /// would have stayed behind.
-    pub(crate) fn has_caught_up(&self, at: Instant, difference: Duration) -> bool {
-        self.is_rated() && self.agreed().is_some_and(|(agreed, now)| agreed > at && now <= difference)
+    /// Whether a packet that passed after `at` was on time again: a clock that stood still would have stayed
+    /// behind.
+    pub(crate) fn has_caught_up(&self, at: Instant) -> bool {
+        self.is_rated() && self.agreed().is_some_and(|(agreed, _)| agreed > at)
     }
 
     /// Whether no longer tick makes a packet at `at` punctual that is this `late`: one is at least three

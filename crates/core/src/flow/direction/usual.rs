@@ -56,7 +56,7 @@ impl Flow {
         self.last_data.as_ref().is_none_or(|last| last.queue == SendQueue::Emptied)
     }
 
-    /// Whether its sender marks the ends of what it writes, as far as it has been seen.
+    /// Whether its sender has ever set PSH, which marks the ends of writes.
     pub(crate) fn has_pushed(&self) -> bool {
         u64::from(self.pushed_run) < self.bytes
     }
