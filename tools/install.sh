@@ -19,6 +19,7 @@ need valgrind valgrind
 need tcptrace tcptrace
 need xz xz-utils
 need lz4 lz4
+need zstd zstd
 need chromium chromium
 need node nodejs
 need npm npm

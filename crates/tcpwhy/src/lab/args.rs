@@ -255,7 +255,7 @@ pub(crate) struct DrawsArgs {
 #[derive(Debug, Args)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "the laboratory needs Linux"))]
 pub(crate) struct CorpusArgs {
-    /// Where the recordings go, a folder each
+    /// Where the recordings go, a folder each; the program zstd compresses them
     pub(crate) dir: PathBuf,
 
     /// Only these scenarios in all forms; NAME@VARIANT for one form
