@@ -13,11 +13,11 @@ demo: ## record a 40 ms stall on this machine, diagnose it, fix it and measure a
 	$(CARGO) run --locked --release -p tcpwhy -- demo
 
 install: ## build the stripped binary and install it to ~/.cargo/bin
-	$(CARGO) install --locked --profile dist --path crates/tcpwhy
+	CARGO=$(CARGO) tools/dist.sh install
 
 dist: ## build the binary as `make install` does; fails if it is not below 8 MB
-	$(CARGO) build --locked --profile dist -p tcpwhy
-	@size=$$(wc -c < $${CARGO_TARGET_DIR:-target}/dist/tcpwhy); echo "tcpwhy: $$size B"; test "$$size" -lt 8000000
+	@tcpwhy=$$(CARGO=$(CARGO) tools/dist.sh build) && size=$$(wc -c < "$$tcpwhy") && \
+	    echo "$$tcpwhy: $$size B" && test "$$size" -lt 8000000
 
 test: tools lint ## formatting, lints and all tests; installs missing programs with apt-get as root
 	PROPTEST_RNG_SEED=$(SEED) $(CARGO) test --locked --workspace
@@ -30,8 +30,8 @@ lint: ## formatting and lints
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 bench: tools ## compare the speed with tcpdump, tcptrace and tshark (BENCH="--packets rpc=9440000 --runs 9" for other sizes)
-	$(CARGO) build --locked --release -p tcpwhy -p tcpwhy-gen
-	python3 tools/bench.py $(BENCH)
+	$(CARGO) build --locked --release -p tcpwhy-gen
+	tcpwhy=$$(CARGO=$(CARGO) tools/dist.sh build) && TCPWHY=$$tcpwhy python3 tools/bench.py $(BENCH)
 
 live-bench: ## what `live` costs, and what it does to the traffic that it watches (docs/running.md; as root; needs redis)
 	$(CARGO) build --locked --release -p tcpwhy

@@ -177,9 +177,11 @@ def high_water_mark(pid):
 
 
 def find(program):
-    """Ours are those of this tree, unless a path is given."""
+    """Ours are those of this tree, unless a path is given; `make bench` names what `make install` installs."""
     if os.path.sep in program:
         return program
+    if program == "tcpwhy" and "TCPWHY" in os.environ:
+        return os.environ["TCPWHY"]
     if program.startswith("tcpwhy"):
         path = os.path.join(TARGET, "release", program)
         if not os.path.exists(path):

@@ -24,7 +24,7 @@ const MAX_CONNECTIONS: usize = 112_000;
 /// Fewer packets are for counting instructions, once.
 const FEW: u64 = 1_000_000;
 
-fn main() -> std::io::Result<()> {
+pub(crate) fn main() -> std::io::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     if let [show, file] = words.as_slice()
         && show == "show"
