@@ -8,7 +8,8 @@ what=$1
 cargo=${CARGO:-cargo}
 host=$(rustc -vV | sed -n 's/^host: //p')
 merge="$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata"
-target=${CARGO_TARGET_DIR:-$PWD/target}
+target=${CARGO_TARGET_DIR:-target}
+case $target in /*) ;; *) target=$PWD/$target ;; esac
 counts=$target/counts
 flags=${RUSTFLAGS:-}
 
