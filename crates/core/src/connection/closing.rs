@@ -223,7 +223,12 @@ impl Connection {
     pub(super) fn varies(&self, end: usize) -> bool {
         let ways = || [self.tap_rtt(CLIENT), self.tap_rtt(SERVER)];
         let how = self.shortened[end];
-        how != Shortened::No && round_trip::varies(how, &self.flows, end, ways())
+        how != Shortened::No && round_trip::varies(how, self.exchange(), &self.flows, end, ways())
+    }
+
+    /// The number of the next exchange.
+    pub(super) fn exchange(&self) -> u32 {
+        u32::try_from(self.next_n).unwrap_or(u32::MAX)
     }
 
     /// Whether the requester acknowledges the reply with the `next` segment, later than any host would after

@@ -35,6 +35,11 @@ const OTHER_WAY_MAX: Duration = Duration::from_millis(20);
 /// A path that varies is steady again if its smoothed round trip is above the least by at most one part in
 /// this many. Source: none written down.
 const STEADY_SHARE: i64 = 16;
+/// ... and this many exchanges after it has become much shorter: until then, the shorter round trip may be all
+/// that the smoothed one is made of. Source: none written down.
+const STEADY_AFTER: u32 = 3;
+/// It has become much shorter by one part in this many, or more. Source: none written down.
+const SHORTER_SHARE: i64 = 10;
 
 /// How the round trip to an end became shorter than the handshake had shown it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -42,21 +47,40 @@ pub(crate) enum Shortened {
     /// It has not, or hardly.
     #[default]
     No,
-    /// A packet was answered sooner.
-    Seen,
+    /// A packet was answered sooner. If much sooner, others agree no earlier than in this exchange.
+    Seen { from: u32 },
     /// An answer was not sooner, but its time stamp says how long it stood on its way back. What it answers
     /// may have stood as well: that is an upper bound.
     Reckoned,
 }
 
-/// Whether the least round trip to an end may be more than the path, since the handshake's was: a later one
-/// may be shorter again, until several agree.
+impl Shortened {
+    /// A packet was answered after `rtt` in the exchange `now`, sooner than any before, which took `known`.
+    pub(crate) fn seen(self, known: Option<Duration>, rtt: Duration, now: u32) -> Self {
+        let much = known.is_some_and(|known| known - rtt >= known.divided_by(SHORTER_SHARE));
+        match self {
+            Self::Seen { from } if !much => Self::Seen { from },
+            _ => Self::Seen { from: if much { now.saturating_add(STEADY_AFTER) } else { 0 } },
+        }
+    }
+}
+
+/// Whether the least round trip to an end may be more than the path in the exchange `now`, since the
+/// handshake's was: a later one may be shorter again, until several agree.
 #[cold]
 #[inline(never)]
-pub(crate) fn varies(how: Shortened, flows: &[Flow; 2], end: usize, tap_rtt: [Duration; 2]) -> bool {
+pub(crate) fn varies(
+    how: Shortened,
+    now: u32,
+    flows: &[Flow; 2],
+    end: usize,
+    tap_rtt: [Duration; 2],
+) -> bool {
+    let only = matches!(how, Shortened::Seen { from } if now < from);
+    let alone = how == Shortened::Reckoned || only;
     let play = QUEUED_MIN.max(tap_rtt[end].divided_by(STEADY_SHARE));
     let smoothed = flows[1 - end].rto.srtt().map(|smoothed| smoothed - tap_rtt[CLIENT] - tap_rtt[SERVER]);
-    tap_rtt[end] >= QUEUED_MIN && (how == Shortened::Reckoned || smoothed.is_none_or(|above| above > play))
+    tap_rtt[end] >= QUEUED_MIN && (alone || smoothed.is_none_or(|above| above > play))
 }
 
 /// The part of that path which was queueing, where other connections have seen it shorter.

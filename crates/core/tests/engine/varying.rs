@@ -26,6 +26,7 @@ fn the_least_of_a_round_trip_that_has_become_shorter_is_likely_until_others_agre
     );
     let seen = log(text).rtt(ms(40)).without_timestamps().seen_at(End::Client);
     let exchanges = &seen.connection().exchanges;
+    assert_eq!(path(&exchanges[1]), (ms(85), Likely), "{seen}");
     assert_eq!(path(&exchanges[2]), (ms(40), Likely), "{seen}");
     assert_eq!(path(exchanges.last().expect("the last")), (ms(40), Certain), "{seen}");
 }
