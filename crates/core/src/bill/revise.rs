@@ -131,8 +131,10 @@ impl Accounts<'_> {
     /// first acknowledgement; only possibly for a probe, which leaves sooner than hosts delay
     /// acknowledgements. The same for what was blamed on a full accept queue, listen(2), as the
     /// data had arrived. How long later packets were delayed is unknown.
-    fn on_spare(self, Spare { sender, ns, probe, packets, beside }: Spare) -> Duration {
-        let mut left = [(Cause::Rto, ns, Confidence::Likely), (Cause::Loss, probe, Confidence::Possible)];
+    fn on_spare(self, spare: Spare) -> Duration {
+        let Spare { sender, ns, probe, packets, beside, unsure } = spare;
+        let sure = if unsure { Confidence::Possible } else { Confidence::Likely };
+        let mut left = [(Cause::Rto, ns, sure), (Cause::Loss, probe, Confidence::Possible)];
         for account in self.pending.into_iter().chain([self.settled]) {
             let mut stood = false;
             for (cause, left, sure) in &mut left {

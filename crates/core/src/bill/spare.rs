@@ -24,12 +24,14 @@ const TOLD_MAX: Duration = Duration::from_secs(10);
 pub(crate) struct Spare {
     pub sender: Side,
     pub ns: Duration,
-    /// The same for a tail loss probe.
+    /// The same for a tail loss probe, or for what duplicate acknowledgements had asked for.
     pub probe: Duration,
     pub packets: [u64; 3],
     /// Another retransmission of the same bytes is still charged, and may have been unnecessary
     /// too.
     pub beside: bool,
+    /// What held the bytes instead is unknown.
+    pub unsure: bool,
 }
 
 /// A retransmission of these bytes.
@@ -39,6 +41,8 @@ struct Copied {
     packet: u64,
     /// When its bytes were first sent, as far as is known.
     since: Instant,
+    /// Its time stamp.
+    stamp: Option<u32>,
     bytes: [Seq; 2],
     charged: Spare,
     /// How many other retransmissions share bytes with it: only D-SACKs for all of them tell which
@@ -115,11 +119,13 @@ impl Copies {
         }
         let ns = |charge: Option<&Charge>| charge.map_or(Duration::ZERO, |charge| charge.ns);
         let packets = timer.or(probe).map_or([0; 3], |charge| charge.evidence);
-        let charged = Spare { sender: first.sender, ns: ns(timer), probe: ns(probe), packets, beside: false };
+        let (sender, ns, probe) = (first.sender, ns(timer), ns(probe));
+        let charged = Spare { sender, ns, probe, packets, beside: false, unsure: false };
         let (at, packet) = (segment.at, segment.packet);
         let took: Duration = split.charges().map(|charge| charge.ns).sum();
         let since = first_at.unwrap_or(at).min(at - took);
-        self.0.push(Copied { at, packet, since, bytes, charged, others, told: false, counts: false });
+        let stamp = stamp_of(segment);
+        self.0.push(Copied { at, packet, since, stamp, bytes, charged, others, told: false, counts: false });
     }
 
     /// Notes one more retransmission of these bytes. Returns how many there were before, and when
@@ -165,8 +171,8 @@ impl Copies {
             (segment.at, segment.packet, [segment.seq, segment.seq + segment.payload_len]);
         let (others, Some(since)) = self.count_others(bytes) else { return };
         let Some(of) = self.0.iter().find(|other| other.shares(bytes)) else { return };
-        let charged = of.charged.of_none();
-        self.0.push(Copied { at, packet, since, bytes, charged, others, told: false, counts: false });
+        let (charged, stamp) = (of.charged.of_none(), stamp_of(segment));
+        self.0.push(Copied { at, packet, since, stamp, bytes, charged, others, told: false, counts: false });
         self.0.drain(..self.0.len().saturating_sub(OVER_MAX));
     }
 
@@ -316,6 +322,35 @@ impl Copies {
         alone.then(|| self.take(|copied| !copied.counts && late(copied)))?
     }
 
+    /// The charges for those that `ack`, whose `newly` acknowledged bytes begin with theirs, cannot answer: its echo
+    /// is older, or, without time stamps, they left after `since` for duplicate acknowledgements.
+    pub(crate) fn unanswered(&mut self, ack: &Segment, newly: u32, since: Option<Instant>) -> Option<Spare> {
+        let echoed = ack.options.timestamps.map(|stamps| stamps.ecr);
+        let older = |stamp: u32| echoed.is_some_and(|echoed| (echoed.wrapping_sub(stamp) as i32) < 0);
+        let mut of_all = None;
+        for copied in &mut self.0 {
+            let [start, end] = copied.bytes.map(|seq| i64::from(ack.ack - seq));
+            let first = start >= i64::from(newly) && end < i64::from(newly) && end >= 0;
+            // Of several on a timer, D-SACKs tell how many had arrived.
+            let (only, timed) = (copied.others == 0, copied.charged.ns.is_positive());
+            let soon = || only && !timed && since.is_some_and(|since| copied.at > since);
+            let echoed = || (only || !timed) && copied.stamp.is_some_and(older);
+            if first && (echoed() || soon()) {
+                copied.move_to(&mut of_all);
+            }
+        }
+        of_all
+    }
+
+    /// The charges for those that do not count yet and lie beyond `ack`, which acknowledges none of their bytes.
+    pub(crate) fn beyond(&mut self, ack: Seq) -> Option<Spare> {
+        let mut of_all = None;
+        for copied in self.0.iter_mut().filter(|copied| !copied.counts && copied.bytes[0].at_or_after(ack)) {
+            copied.move_to(&mut of_all);
+        }
+        of_all.map(|spare: Spare| Spare { unsure: true, ..spare })
+    }
+
     /// The charge for the only one of all, if it counts.
     pub(crate) fn only(&mut self) -> Option<Spare> {
         (self.0.len() == 1).then(|| self.take(|copied| copied.counts))?
@@ -327,8 +362,13 @@ impl Copies {
     }
 }
 
-/// Whether this is the wait for a tail loss probe, which may find a loss or not (RFC 8985, 7.4.2).
+/// Whether this is the wait for a tail loss probe, which may find a loss or not (RFC 8985, 7.4.2), or for what
+/// duplicate acknowledgements asked for, which may have been reordered (RFC 8985, 4).
 fn is_probe(charge: &Charge) -> bool {
-    charge.cause == Cause::Loss
-        && charge.detail.as_ref().is_some_and(|detail| detail.form == Some(Form::TailProbe))
+    let early = |form| matches!(form, Form::TailProbe | Form::Fast);
+    charge.cause == Cause::Loss && charge.detail.as_ref().is_some_and(|detail| detail.form.is_some_and(early))
+}
+
+fn stamp_of(segment: &Segment) -> Option<u32> {
+    segment.options.timestamps.map(|stamps| stamps.val)
 }

@@ -446,6 +446,9 @@ impl Connection {
             if spurious {
                 open.request.discard();
             }
+            if let Some(spare) = open.request.spare_beyond(segment.ack) {
+                open.request.revise(Revision::CopySpare(spare));
+            }
             open.request.charge_early(asked_rate, self.flows[open.initiator].side);
             open.begin_reply(&verdict.split, last, follows == Follows::Beginning);
             late.inspect(|&late| open.reply.seem_late(late));

@@ -31,6 +31,7 @@ impl Connection {
     /// well.
     #[cold]
     pub(super) fn discard_answered(&mut self, to: usize, told: bool) {
+        self.flows[to].unusual.shown().spare_acked_at = self.now;
         let Some(mut open) = self.open.take() else { return };
         let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
         if path.last.is_some_and(|last| late_request::is_acked_late(&self.pair(), self.now - last.at)) {
@@ -56,6 +57,7 @@ impl Connection {
         if let Some(revision) = needless::judge(&self.pair(), path, segment, from, told) {
             open.request.revise(revision);
             open.reply.revise(revision);
+            self.flows[1 - from].unusual.shown().spare_acked_at = self.now;
         }
         let sender = &self.flows[1 - from];
         let whole = sender.highest_ack == sender.snd_nxt;

@@ -32,6 +32,8 @@ pub(crate) struct Shown {
     pub reader_paused_at: Instant,
     /// When its peer last acknowledged bytes of a hole.
     pub unseen_acked_at: Instant,
+    /// When it last acknowledged what had been retransmitted unnecessarily.
+    pub spare_acked_at: Instant,
     /// Nothing sent before this byte can be timed: the capture's clock stepped.
     pub untimed_until: Option<Seq>,
 }
@@ -47,6 +49,7 @@ static NONE: Shown = Shown {
     hole_until: None,
     reader_paused_at: Instant::MIN,
     unseen_acked_at: Instant::MIN,
+    spare_acked_at: Instant::MIN,
     untimed_until: None,
 };
 

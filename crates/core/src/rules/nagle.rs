@@ -138,12 +138,15 @@ fn confidence(wait: &Wait<'_>, cause: Cause, doubtful: bool, pauses: bool) -> Co
 }
 
 /// The acknowledgement was released by a retransmission: until then the data, or its
-/// acknowledgement, was lost.
+/// acknowledgement, was lost. If the data had arrived, its acknowledgement may only have been late.
 fn until_repaired(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     let rtt = ack.rtt.get().filter(|_| ack.repaired)?;
-    let copied = ack.earliest_departure - wait.rtt_to_sender - rtt - wait.last.at;
+    let acked_at = ack.earliest_departure - wait.rtt_to_sender;
+    let copied = acked_at - rtt - wait.last.at;
+    let spare = wait.flow.unusual.spare_acked_at == acked_at;
+    let sure = if spare { Confidence::Possible } else { Confidence::Likely };
     let detail = Detail { retransmits: Some(1), form: Some(Form::Timeout), ..Detail::default() };
-    let charge = Charge::new(Cause::Rto, wait.flow.side, copied, Confidence::Likely).detail(detail);
+    let charge = Charge::new(Cause::Rto, wait.flow.side, copied, sure).detail(detail);
     (copied >= RTO_MIN).then(|| charge.evidence(wait.last.packet, ack.packet))
 }
 

@@ -2,7 +2,9 @@
 //!
 //! Proof: a D-SACK after the acknowledgement that seemed to answer the retransmission, an
 //! acknowledgement sooner than the retransmission can have caused it, or one that ends within the
-//! retransmission: the first transmission had arrived, and its acknowledgement was late.
+//! retransmission: the first transmission had arrived, and its acknowledgement was late. The same of
+//! a retransmission that duplicate acknowledgements had asked for, if the acknowledgement that begins
+//! with its bytes echoes an older time stamp, or comes within half a round trip: it was reordered.
 //! Refuted by: time stamps (an echo of the retransmission's answers that); selective or duplicate
 //! acknowledgements of what was sent after it: the receiver lacks it. If the same bytes were
 //! retransmitted several times, D-SACKs count from the last.
@@ -42,6 +44,15 @@ pub(crate) fn judge(
     if let Some(spare) = told.and_then(|block| path.told_spare(block, heard_of(pair, ack, from))) {
         return Some(Revision::CopySpare(spare));
     }
+    let way = pair.tap_rtt[from];
+    if sender.newly_acked > 0 {
+        // Without time stamps, an acknowledgement within half a round trip answers the first transmission.
+        let since = (!sender.timestamps).then(|| ack.at - way.divided_by(2));
+        let spare = path.unanswered_spare(ack, sender.newly_acked, since);
+        if spare.is_some() {
+            return spare.map(Revision::CopySpare);
+        }
+    }
     path.repaired_at()?;
     let before = path.last.map(|last| last.at)?;
     if sender.newly_acked > 0 && ack.window > 0 && late_request::is_acked_late(pair, ack.at - before) {
@@ -53,7 +64,6 @@ pub(crate) fn judge(
     if sender.timestamps || sender.unusual.sack_or_dupack_at > before {
         return None;
     }
-    let way = pair.tap_rtt[from];
     path.last_spare(ack.at - (way - way.divided_by(ROUND_TRIP_PLAY)), ack.ack).map(Revision::CopySpare)
 }
 

@@ -44,6 +44,7 @@ mod properties;
 mod pushes;
 mod rare;
 mod readers;
+mod reordered;
 mod repairs;
 mod repeats;
 mod roles;

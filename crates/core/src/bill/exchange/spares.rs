@@ -66,6 +66,21 @@ impl Path {
         Some(spare)
     }
 
+    /// The charges for retransmissions that `ack` cannot answer, as in [`Copies::unanswered`].
+    pub(crate) fn unanswered_spare(
+        &mut self,
+        ack: &Segment,
+        newly: u32,
+        since: Option<Instant>,
+    ) -> Option<Spare> {
+        self.aside.as_mut()?.copies.unanswered(ack, newly, since)
+    }
+
+    /// The charges for retransmissions of bytes that an answer which acknowledges up to `ack` cannot have waited for.
+    pub(crate) fn spare_beyond(&mut self, ack: Seq) -> Option<Spare> {
+        self.aside.as_mut()?.copies.beyond(ack)
+    }
+
     /// Until when the path held the first transmission, or its acknowledgement, whatever was
     /// retransmitted.
     pub(crate) fn on_its_way_until(&self) -> Option<(Instant, Confidence)> {

@@ -70,8 +70,9 @@ fn a_repair_counts_once_it_is_known_to_have_been_needed() {
 #[test]
 fn what_a_copy_was_charged_is_the_paths_delay() {
     let accounts: [&[_]; 3] = [&[(Rto, SERVER, 210, Certain)], &[], &[(Rto, SERVER, 400, Certain)]];
+    let (beside, unsure) = (false, false);
     let spare =
-        Spare { sender: SERVER, ns: ms(310), probe: Duration::ZERO, packets: [7, 8, 0], beside: false };
+        Spare { sender: SERVER, ns: ms(310), probe: Duration::ZERO, packets: [7, 8, 0], beside, unsure };
     let [pending, _, settled] = revised(Revision::CopySpare(spare), accounts).1;
     assert_eq!(pending, ["queueing path 210 Likely"]);
     assert_eq!(settled, ["queueing path 100 Likely", "rto path 300 Certain"]);

@@ -1,0 +1,73 @@
+//! Retransmissions that the acknowledgement behind them does not answer: a reordered segment, a timer that the
+//! peer's own delay outlasts, an answer that leaves without the bytes (RFC 3522, RFC 8985, 4).
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::report::Confidence::{self, Certain, Possible};
+
+use crate::packet_log::{End, log, ms};
+use crate::seen::Seen;
+
+/// How certain losses and timers of 10 ms and more are, at most.
+fn most(seen: &Seen) -> Option<Confidence> {
+    let lines = [Cause::Loss, Cause::Rto].into_iter().flat_map(|cause| seen.longer(cause, ms(10)));
+    lines.map(|line| line.confidence).max()
+}
+
+/// Two segments of a reply are overtaken by the next two for 6 ms, which SACKs report; the first is retransmitted,
+/// and acknowledged 5 ms later with an RTT of 200 ms, by an ACK that echoes the first time stamp (frames 5 to 20
+/// of a web server's capture). Without time stamps, the time tells. If both are lost, the loss is certain.
+#[test]
+fn a_segment_acknowledged_too_soon_for_its_fast_copy_was_reordered() {
+    let text = |late: &str, acks: &str| {
+        format!(
+            "handshake\n +0.2 C 804 #q\n q+1 S 1418 {late} more #a\n +0 S 1418 {late} more #b
+             +0 S 1418 more #c\n +0 S 1418 more #d\n c+0 C ack\n d+0 C ack #told\n told+0 S 0..1418 #again
+             {acks}"
+        )
+    };
+    let overtaken = text("late=6", "a+0 C ack #A\n b+0 C ack\n A+0 S 1418x4 #e\n again+0 C ack\n e+0 C ack");
+    let lost = text(
+        "lost",
+        "told+0.1 S 1418..2836 #more\n again+0 C ack #A\n more+0 C ack\n A+0 S 1418x4 #e\n e+0 C ack",
+    );
+    for stamps in [true, false] {
+        for (text, expected) in [(&overtaken, None), (&lost, Some(Certain))] {
+            let log = log(text.clone()).rtt(ms(200));
+            let seen = if stamps { log } else { log.without_timestamps() }.seen_at(End::Server);
+            let most = most(&seen).filter(|most| *most > Possible);
+            assert_eq!(most, expected, "{stamps}: {seen}");
+        }
+    }
+}
+
+/// A terminal's keys are acknowledged when they are retransmitted after 219 ms, with a D-SACK, and the next one,
+/// which Nagle had held, follows at once (frames 596 to 605 of a telnet session): nothing was lost.
+#[test]
+fn a_copy_that_a_d_sack_names_released_no_held_segment() {
+    for (first, expected) in [("", Possible), ("lost", Certain)] {
+        let text = format!(
+            "handshake\n +5 C 20\n +1 S 20\n +0 C ack\n +50 C 11 {first} #k\n k+219 C 20..31 #again
+             again+0 S ack #told\n told+0 C 1\n +300 S 186\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(0.3)).seen_at(End::Client);
+        assert_eq!(most(&seen), Some(expected), "{seen}");
+    }
+}
+
+/// The path stands still while a request of two segments is on its way; the second one is retransmitted by a tail
+/// loss probe, and the answer comes before anything acknowledges the second (frames 1362 to 1498 of a browser
+/// over a phone): it had not waited for that. An answer that acknowledges both had.
+#[test]
+fn an_answer_that_acknowledges_none_of_a_copy_did_not_wait_for_it() {
+    for (second, acks, expected) in [
+        ("late=183", "a+0 S 287\n b+0 S ack\n again+0 S ack", None),
+        ("lost", "again+0 S 287", Some(Certain)),
+    ] {
+        let text = format!(
+            "handshake\n +5 C 100\n +0 S 200\n +0 C ack\n +2 C 80 late=180 #a\n +0.2 C 187 {second} #b
+             b+86 C 180..367 late=99 #again\n {acks}\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(23)).seen_at(End::Client);
+        assert_eq!(most(&seen).filter(|most| *most > Possible), expected, "{seen}");
+    }
+}
