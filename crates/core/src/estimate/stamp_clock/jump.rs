@@ -46,17 +46,16 @@ impl StampClock {
             return None;
         }
         let ns = at - expected;
+        let far = ns.as_nanos().abs();
+        if far < JUMP_MIN.as_nanos() {
+            return None;
+        }
         let (_, first_at) = self.first()?;
         let (agreed_at, off) = self.agreed().unwrap_or((self.last, self.difference));
         let (held, since) = ((agreed_at - first_at).as_nanos(), (at - agreed_at).as_nanos());
         let off = i128::from((off.at_least_zero() + self.tick).as_nanos()) * i128::from(since)
             / i128::from(held.max(1));
-        let far = ns.as_nanos().abs();
-        (far >= JUMP_MIN.as_nanos() && i128::from(far) > 2 * off).then_some(Jump {
-            ns,
-            before: self.last,
-            at,
-        })
+        (i128::from(far) > 2 * off).then_some(Jump { ns, before: self.last, at })
     }
 
     /// When a packet with this stamp should pass, to within a tick, if nothing holds it up and the capture's

@@ -41,7 +41,8 @@ impl StampClock {
             if off > self.tick { off - self.smallest[0].min(self.smallest[1]) } else { Duration::ZERO };
         let late = i128::from((late - before.at_least_zero()).as_nanos());
         let off = i128::from((off.at_least_zero() + self.tick).as_nanos());
-        late > (since * off / held.max(1)).min(since * OFF_MAX / 100)
+        // Divisions of 128 bits would take longer than all else here.
+        late * held.max(1) > since * off || late * 100 > since * OFF_MAX
     }
 
     /// Whether a packet that passed after `at` was on time again: a clock that stood still would have stayed
