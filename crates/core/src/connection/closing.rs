@@ -290,7 +290,12 @@ impl Connection {
         }
         self.charge_unrepaired(open);
         self.charge_never_arrived(open);
-        drain::charge(&self.flows[speaker], [self.tap_rtt(speaker), self.tap_rtt(listener)], open);
+        drain::charge(
+            &self.flows[speaker],
+            self.mss(speaker),
+            [self.tap_rtt(speaker), self.tap_rtt(listener)],
+            open,
+        );
         late_start::charge(&self.flows[open.initiator], open);
         speaker
     }

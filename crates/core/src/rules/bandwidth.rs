@@ -26,7 +26,7 @@ use crate::estimate::rate::Rate;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
-use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, RTO_MIN};
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, QUEUED_MIN, RTO_MIN};
 use crate::words::report::{Confidence, Detail};
 
 /// The resolution of a 1 ms time stamp.
@@ -87,7 +87,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     {
         split.take(others.evidence(wait.last.packet, wait.segment.packet));
     }
-    let charge = Charge::new(Cause::Bandwidth, flow.side, share.min(split.left()), Confidence::Likely)
+    let busy = share.min(split.left());
+    let confidence = if !near && is_too_long(wait, busy) { Confidence::Possible } else { Confidence::Likely };
+    let charge = Charge::new(Cause::Bandwidth, flow.side, busy, confidence)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
     split.take(charge);
@@ -108,6 +110,12 @@ fn of_others(wait: &Wait<'_>, share: Duration, queued: Duration) -> Option<Charg
     let late = queued.min(share - own);
     let sure = flow.proven_late(wait.segment.at).map_or(Confidence::Possible, |_| Confidence::Likely);
     (late >= HELD_BACK_MIN).then(|| Charge::new(Cause::Queueing, flow.side, late, sure))
+}
+
+/// Whether the bottleneck, at its rate, would have been through much sooner with a whole receive window.
+fn is_too_long(wait: &Wait<'_>, busy: Duration) -> bool {
+    let window = || wait.flow.on_wire(wait.flow.last_window(), 1, wait.mss);
+    busy > QUEUED_MIN && link_share::rate(wait).is_some_and(|rate| link_share::exceeds(busy, rate, window()))
 }
 
 /// Whether the segment left after the one before it had arrived, by the sender's clock (`by_stamp`)

@@ -3,12 +3,14 @@
 //! Proof: the flight is acknowledged, and the acknowledgements show the bottleneck busy after its
 //! last segment.
 //! Refuted by: bytes not acknowledged yet; duplicates after the last acknowledged byte, which
-//! nobody waits for.
+//! nobody waits for. More time than what was under way needs at that rate was not the link's alone: at
+//! most possible.
 //! Source: arithmetic: bytes over the rate that acknowledgements show (`estimate/rate.rs`).
 //! Seen from: near the sender; near the receiver, the bottleneck comes before the capture.
 
 use tcpwhy_wire::Duration;
 
+use super::link_share::exceeds;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::estimate::rate::Rate;
@@ -19,7 +21,12 @@ use crate::words::report::{Confidence, Detail};
 /// Charges the time that the last flight still needs at the bottleneck after passing the capture,
 /// as its acknowledgements show. `flow` is its sender, at `rtt_to_sender` from the capture; its
 /// peer is at `rtt_to_receiver`.
-pub(crate) fn charge(flow: &Flow, [rtt_to_sender, rtt_to_receiver]: [Duration; 2], open: &mut Open) {
+pub(crate) fn charge(
+    flow: &Flow,
+    mss: u32,
+    [rtt_to_sender, rtt_to_receiver]: [Duration; 2],
+    open: &mut Open,
+) {
     let Some(last) = open.last_path().last.filter(|_| rtt_to_receiver > rtt_to_sender) else { return };
     // Unknown until all is acknowledged; a FIN counts as a byte.
     if flow.outstanding() > u32::from(flow.fin.is_some()) {
@@ -34,8 +41,12 @@ pub(crate) fn charge(flow: &Flow, [rtt_to_sender, rtt_to_receiver]: [Duration; 2
     if !late.is_positive() {
         return;
     }
-    let detail = Detail { rate_bps: flow.rate(true).map(Rate::bits_per_second), ..Detail::default() };
-    let drain = Charge::new(Cause::Bandwidth, flow.side, late, Confidence::Likely)
+    let rate = flow.rate(true);
+    let detail = Detail { rate_bps: rate.map(Rate::bits_per_second), ..Detail::default() };
+    let flight = || flow.on_wire(last.flight, last.flight_segments.into(), mss);
+    let too_long = rate.is_some_and(|rate| exceeds(late, rate, flight()));
+    let confidence = if too_long { Confidence::Possible } else { Confidence::Likely };
+    let drain = Charge::new(Cause::Bandwidth, flow.side, late, confidence)
         .evidence(last.packet, last.packet)
         .detail(detail);
     open.last_path().settle().charge(&drain);

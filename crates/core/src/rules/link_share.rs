@@ -5,7 +5,8 @@
 //! capture show how long the link was busy; near the receiver, the segment's bytes over the rate at
 //! which bytes arrive.
 //! Refuted by: acknowledgements that stop for longer than the link's usual spacing (the link was
-//! idle); a rate that still rises, without time stamps.
+//! idle); a rate that still rises, without time stamps. Longer than all that was under way needs at
+//! that rate is at most possible.
 //! Source: arithmetic: bytes over rate (`estimate/bottleneck.rs`, `estimate/rate.rs`).
 //! Seen from: both ends; at most possible where acknowledgements come irregularly.
 
@@ -17,12 +18,16 @@ use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
 use crate::flow::segment_class::SegmentClass;
 use crate::words::cause::Cause;
-use crate::words::limits::BURST_GAP;
+use crate::words::limits::{BURST_GAP, QUEUED_MIN};
 use crate::words::report::{Confidence, Detail};
 
 /// A link was idle only if the wait exceeds twice the time it needed by more than this. Source:
 /// none written down.
 const IDLE_MIN: Duration = Duration::from_micros(300);
+
+/// A link's rate is that of its last runs: at most this many times faster than it was for any other flight.
+/// Source: none written down.
+const RATE_PLAY: i64 = 2;
 
 /// The bottleneck's rate as seen from this capture point.
 pub(crate) fn rate(wait: &Wait<'_>) -> Option<Rate> {
@@ -48,7 +53,7 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
                 flow.is_paced() && !flow.arrivals.has_whole_runs()
                     || !flow.timestamps && (flow.arrivals.is_uneven() || flow.arrivals.is_outrun())
             };
-        let guessed = wait.flow.missing_from_capture || uneven;
+        let guessed = wait.flow.missing_from_capture || uneven || is_too_long(wait, busy);
         let confidence = if guessed { Confidence::Possible } else { Confidence::Likely };
         let mut charge = Charge::new(Cause::Bandwidth, wait.flow.side, busy, confidence)
             .evidence(wait.last.packet, wait.segment.packet);
@@ -59,6 +64,19 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
         split.take(charge);
     }
     split
+}
+
+/// Whether the bottleneck, at its rate, would have been through much sooner with all that was under way.
+fn is_too_long(wait: &Wait<'_>, busy: Duration) -> bool {
+    let segments = wait.last.flight_segments.into();
+    let flight = || wait.flow.on_wire(wait.last.flight, segments, wait.mss);
+    busy > QUEUED_MIN && wait.near_sender() && rate(wait).is_some_and(|rate| exceeds(busy, rate, flight()))
+}
+
+/// Whether a link of this rate cannot have worked so long on so many bytes: something else held them, or
+/// their acknowledgements, up.
+pub(super) fn exceeds(busy: Duration, rate: Rate, bytes: u32) -> bool {
+    busy > rate.time_for(bytes).times(RATE_PLAY) + QUEUED_MIN
 }
 
 /// How long the bottleneck was busy between the two segments: near the sender, with the bytes that

@@ -214,7 +214,43 @@ fn small_packets_drain_behind_the_capture() {
         .is_within(ms(0.6), &[(Cause::RoundTrip, Path, rtt), (Cause::Bandwidth, Path, ms(10.0 * each_ms))]);
 }
 
-/// The same burst over a fast link to a client that delays the ACK of the last packet.
+/// Twenty full segments through 10 Mb/s, and twenty more behind a path that stands still for 200 ms: at the
+/// rate that the first ones have shown, the link is through with these in 24 ms. The same if the ACKs let
+/// twenty more leave.
+#[test]
+fn a_link_that_stood_still_is_no_slow_link() {
+    let acks = |from: f64, before: i32, which: std::ops::RangeInclusive<i32>| {
+        each(which, |i| format!("@{:.4} C ack ack={}", from + 1.2 * f64::from(i), before + 1_460 * i))
+    };
+    for (stands, confidence) in [(200.0, Confidence::Possible), (0.0, Confidence::Likely)] {
+        let from = 80.0 + stands;
+        let whole = format!("+0 S 1460x20\n {}", acks(from, 29_200, 1..=20));
+        let [begun, rest] = [1..=3, 4..=40].map(|which| acks(from, 29_200, which));
+        let halves = format!("+0 S 1460x20 more\n {begun}\n +0 S 1460x20\n {rest}");
+        for second in [whole, halves] {
+            let first = acks(25.0, 0, 1..=20);
+            let text = format!("handshake\n +5 C 100\n +0 S 1460x20\n {first}\n @70 C 100\n {second}");
+            let seen = log(text).rtt(ms(10)).seen_at(End::Server);
+            assert_eq!(seen.exchange(2).of(Cause::Bandwidth).confidence, confidence, "{seen}");
+        }
+    }
+}
+
+/// The same near the receiver: ten of twenty segments that left together come 150 ms later, and the window
+/// has room for no more than 24 ms of that link.
+#[test]
+fn what_comes_long_behind_its_burst_waited_for_no_link() {
+    for (late, confidence) in [(150, Confidence::Possible), (0, Confidence::Likely)] {
+        let text = format!(
+            "handshake\n +5 C 100\n +0 S 1448x20\n +0 C ack\n +5 C 100\n +0 S 1448x10 more #b\n b+0 S 1448x10 late={late}\n +0 C ack"
+        );
+        let log = log(text).rtt(ms(10)).window(End::Client, 30_000).bottleneck(End::Server, 10_000_000);
+        let seen = log.seen_at(End::Client);
+        assert_eq!(seen.exchange(2).of(Cause::Bandwidth).confidence, confidence, "{seen}");
+    }
+}
+
+/// Ten small packets at once over a fast link to a client that delays the ACK of the last packet.
 #[test]
 fn an_acknowledgement_held_back_is_not_a_link_that_drains() {
     let rtt = ms(10);

@@ -111,7 +111,12 @@ impl Connection {
         if let Some(last) = &open.reply.last
             && self.flows[SERVER].unusual.busy_from(last.at).is_positive()
         {
-            drain::charge(&self.flows[SERVER], [self.tap_rtt(SERVER), self.tap_rtt(CLIENT)], open);
+            drain::charge(
+                &self.flows[SERVER],
+                self.mss(SERVER),
+                [self.tap_rtt(SERVER), self.tap_rtt(CLIENT)],
+                open,
+            );
         }
         if open.way_base.is_some() || open.late.is_some() {
             late_start::charge(&self.flows[CLIENT], open);
