@@ -44,9 +44,11 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             .or_else(|| between_pieces(wait, &ack))?,
         _ => which(wait, &ack),
     };
-    // Without the handshake the window scale is unknown, so the advertised window may be the limit.
-    let confidence =
-        if wait.flow.unusual.scale_bounds.is_in_use() { Confidence::Possible } else { confidence };
+    // Without the handshake the window scale is unknown, so the advertised window may be the limit. And a
+    // receiver that acknowledges late delays any sender.
+    let late = cause != Cause::DelayedAckCwnd && receiver_think::acknowledged_late(wait, &ack);
+    let doubtful = wait.flow.unusual.scale_bounds.is_in_use() || late;
+    let confidence = if doubtful { Confidence::Possible } else { confidence };
     let detail = Detail {
         flight_bytes: Some(u64::from(wait.model.rounds.flight_with(ack.flight))),
         window_bytes: (ack.window > 0).then(|| u64::from(ack.window)),

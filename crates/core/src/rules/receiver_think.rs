@@ -140,6 +140,21 @@ pub(super) fn unread(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
     Some(charge.detail(detail))
 }
 
+/// Whether a receiver beside the capture held back the ACK of more than a segment for most of the wait: two
+/// segments are acknowledged at once (RFC 9293, 3.8.6.3), and nothing else lies in between. Why it did so
+/// is not told.
+pub(super) fn acknowledged_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
+    let acked = ack.flight.saturating_sub(ack.left);
+    let held_back = wait.ack_delay(ack).filter(|&delay| delay >= HELD_BACK_MIN);
+    // Without any answer that times it, its distance is unknown and stands at zero.
+    let timed = wait.rtt_to_receiver.is_positive();
+    timed
+        && !wait.near_sender()
+        && wait.beside_receiver()
+        && acked > wait.mss
+        && held_back.is_some_and(|held_back| held_back.times(2) >= wait.gap)
+}
+
 /// Several segments that arrived long ago, in order, are not acknowledged, and the sender has more
 /// to send but little room. With less than a third of its window free it waits for an
 /// acknowledgement (tcp_tso_should_defer, net/ipv4/tcp_output.c), as it does with the small

@@ -296,3 +296,24 @@ fn what_shrinks_the_window_late_shows_a_reader_that_pauses() {
         assert!(reader >= ms(72), "{reader}{seen}");
     });
 }
+
+/// A receiver acknowledges several segments 100 ms after they arrived, with the same window, and the sender
+/// goes on at once (frames 384 to 408 of a download in a virtual machine): its congestion window may have
+/// cost no more than the round trips. If the ACKs come at once, that is what it cost; and a receiver that
+/// nothing has timed may be far away.
+#[test]
+fn a_congestion_window_does_not_answer_for_late_acknowledgements() {
+    for (took, delay, sure) in
+        [(0.05, 100, Confidence::Possible), (0.05, 0, Confidence::Likely), (0.0, 100, Confidence::Likely)]
+    {
+        let text = format!(
+            "@0 C syn\n +0 S syn\n +{took} C ack\n +5 C 100\n +0 S 1448x8 more\n +{delay} C ack
+             +0 S 1448x16 more\n +{delay} C ack\n +0 S 1448x32\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+        let bill = seen.exchange(1);
+        let line = bill.of(Cause::SlowStart);
+        assert!(line.ns >= ms(39 + 2 * delay) && line.ns <= ms(41 + 2 * delay), "{seen}");
+        assert_eq!(line.confidence, sure, "{delay} {seen}");
+    }
+}
