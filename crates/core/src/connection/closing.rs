@@ -214,8 +214,7 @@ impl Connection {
     /// know a shorter one, or this one has varied.
     #[inline]
     pub(super) fn stands(&self, end: usize) -> bool {
-        let ways = [self.tap_rtt(CLIENT), self.tap_rtt(SERVER)];
-        self.varies(end) || round_trip::may_stand(&self.flows, &self.path_memory, end, ways, self.now)
+        self.varies(end) || round_trip::above_least(&self.path_memory, end, self.tap_rtt(end)).is_some()
     }
 
     /// Whether the round trip to an end has become shorter, and may do so again.
@@ -442,9 +441,12 @@ impl Connection {
         let late = self.opened_late(setup, server.0);
         let (client, mut sure) = round_trip::to_client(&pair);
         // Nothing else shows so long a path, or a closer host has taken over from the one that answered the
-        // SYN, or later answers came sooner.
+        // SYN, or later answers came sooner, or another connection of these hosts knows a shorter path.
         let bounded = setup.opened().is_some_and(|took| self.answers.came_sooner(took));
-        if self.is_unproven() || self.answers.is_of_another() || bounded || pair.varies[SERVER] {
+        let above = |end: usize| round_trip::above_least(&self.path_memory, end, self.tap_rtt(end));
+        let known_shorter = [CLIENT, SERVER].iter().any(|&end| stood[end].is_none() && above(end).is_some());
+        let bounded = bounded || known_shorter || pair.varies[SERVER];
+        if self.is_unproven() || self.answers.is_of_another() || bounded {
             sure = sure.min(Confidence::Likely);
         }
         handshake::bill((setup, reset, late), (client, sure), server, stood, &mut account);
