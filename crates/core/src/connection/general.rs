@@ -226,8 +226,8 @@ impl Connection {
         let left_out = self.frames.is_left_out(self.open.as_deref(), segment, from, class, opening)
             || self.frames.is_http2() && self.gives_room(segment, from, class)
             || self.passes_tick(segment, from, class, ledger)
-            || class == SegmentClass::New
-                && (self.answers_close(segment, from) || self.has_read_settings(segment, from))
+            || self.answers_close(segment, from, class)
+            || class == SegmentClass::New && self.has_read_settings(segment, from)
             || self.fills_up_to_its_end(segment, from);
         if !left_out && self.begins_turn(segment, from, class, ledger) {
             self.turn_over(segment, from, class, ledger);

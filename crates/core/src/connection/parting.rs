@@ -234,15 +234,19 @@ impl Connection {
     }
 
     /// Whether this answers the FIN of a client that has everything it waits for, as a TLS session's
-    /// alert does (RFC 8446, 6.1): the FIN came well after the reply and acknowledges it, and this
-    /// comes as soon after the FIN as it can. Nobody waits for it.
+    /// alert does (RFC 8446, 6.1), or repeats what did. Nobody waits for it.
     #[inline]
-    pub(super) fn answers_close(&self, segment: &Segment, from: usize) -> bool {
-        self.roles.closed_at[1 - from]
-            .get()
-            .is_some_and(|closed_at| self.is_farewell_to(closed_at, segment, from))
+    pub(super) fn answers_close(&self, segment: &Segment, from: usize, class: SegmentClass) -> bool {
+        self.roles.closed_at[1 - from].get().is_some_and(|closed_at| match class {
+            SegmentClass::New => self.is_farewell_to(closed_at, segment, from),
+            SegmentClass::Retransmission { .. } => self.is_behind_reply(segment, from),
+            _ => false,
+        })
     }
 
+    /// The FIN came well after the reply and acknowledges it, and this comes as soon after the FIN as it
+    /// can; or the FIN has arrived, and this is as long as an alert and ends its own direction, however
+    /// late it leaves.
     #[cold]
     #[inline(never)]
     fn is_farewell_to(&self, closed_at: Instant, segment: &Segment, from: usize) -> bool {
@@ -251,8 +255,27 @@ impl Connection {
         let (way, took) = (self.tap_rtt(from), segment.at - closed_at);
         let soonest = way - way.divided_by(ROUND_TRIP_PLAY);
         let at_once = took >= soonest && took <= way + way.divided_by(ROUND_TRIP_PLAY) + AT_ONCE;
-        let had_all = self.flows[from].outstanding() == 0 && closed_at - last.at >= PAUSE_MIN;
-        at_once && had_all && u64::from(segment.payload_len) <= BYTES_MAX
+        let had_all = at_once && closed_at - last.at >= PAUSE_MIN;
+        let ends = segment.flags.fin() && is_goodbye(segment.payload_len.into()) && self.speaks_tls();
+        let heard = self.flows[1 - from].fin.is_some_and(|fin| segment.ack.at_or_after(fin));
+        let said_all = ends && heard && closed_at >= last.at;
+        let acked = self.flows[from].outstanding() == 0;
+        acked && (had_all || said_all) && u64::from(segment.payload_len) <= BYTES_MAX
+    }
+
+    /// Whether this repeats only what was left out of the reply: it begins behind the reply's last byte, and
+    /// reaches to its sender's FIN.
+    #[cold]
+    #[inline(never)]
+    fn is_behind_reply(&self, segment: &Segment, from: usize) -> bool {
+        let open = self.open.as_deref().filter(|open| from != open.initiator);
+        let end = open.and_then(|open| {
+            let bytes = u32::try_from(open.reply_bytes).ok()?;
+            open.reply_first.map(|first| first + bytes)
+        });
+        let last = self.flows[from].fin == Some(segment.seq + segment.payload_len + 1);
+        let short = u64::from(segment.payload_len) <= BYTES_MAX;
+        last && short && end.is_some_and(|end| segment.seq.at_or_after(end))
     }
 
     #[cold]

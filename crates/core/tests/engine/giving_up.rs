@@ -7,7 +7,7 @@ use tcpwhy_core::report::Confidence;
 
 use tcpwhy_wire::{Duration, Endpoint};
 
-use crate::packet_log::{CLIENT, End, log, ms, settled};
+use crate::packet_log::{CLIENT, End, each, log, ms, settled};
 use crate::seen::Seen;
 use crate::spoken::{read_marked, spent_on};
 
@@ -63,6 +63,21 @@ fn nobody_waits_for_copies_of_last_words() {
         let text = settled(60) + "+14000 S 37 lost #w\n " + end + copies;
         let seen = log(text).rtt(ms(20)).seen_at(End::Server);
         assert_eq!(!seen.lines(Cause::Rto, Path).is_empty(), waited, "{end}: {seen}");
+    }
+}
+
+/// A client closes right at the reply, and is gone when the server's alert and FIN come, 240 ms later and
+/// seven times (frames 161 to 361 of a container's): nobody waits for them. A longer record may be the
+/// reply's end.
+#[test]
+fn nobody_waits_for_copies_of_an_alert_for_a_fin() {
+    for (bytes, waited) in [(31, false), (60, true)] {
+        let copies = each([600, 1800, 4200], |after| format!("w+{after} S 12200..{} lost", 12_200 + bytes));
+        let end =
+            format!("+5 C 300\n +20 S 200\n +0.1 C fin\n +0 S ack\n +240 S {bytes} fin lost #w\n {copies}");
+        let ends = [CLIENT, Endpoint::v4([10, 0, 0, 2], 443)];
+        let seen = log(settled(60) + &end).rtt(ms(20)).between(ends).seen_at(End::Server);
+        assert_eq!(!seen.lines(Cause::Rto, Path).is_empty(), waited, "{bytes}: {seen}");
     }
 }
 
