@@ -90,6 +90,7 @@ pub(crate) struct Flow {
     pub arrivals: RateEstimator,
     pub acknowledgements: RateEstimator,
     pub newest_acked_at: Maybe<Instant>, // when the newest acknowledged bytes were sent
+    pub part_acked_at: Instant,          // when a bare ACK of a part of what was sent passed
     /// The peer's application is behind until this byte is acknowledged: ACKs come as it reads.
     unread_until: Option<Seq>,
     /// The peer acknowledged bytes that are missing from the capture.
@@ -156,6 +157,7 @@ impl Flow {
             arrivals: RateEstimator::blurred(),
             acknowledgements: RateEstimator::default(),
             newest_acked_at: Maybe::NONE,
+            part_acked_at: Instant::MIN,
             unread_until: None,
             missing_from_capture: false,
             ip_id: IpIdCounter::default(),
@@ -190,7 +192,7 @@ impl Flow {
         self.large = LargeSegments::default();
         self.arrivals = RateEstimator::blurred();
         self.acknowledgements = RateEstimator::default();
-        self.newest_acked_at = Maybe::NONE;
+        (self.newest_acked_at, self.part_acked_at) = (Maybe::NONE, Instant::MIN);
         self.unread_until = None;
         self.ip_id = IpIdCounter::default();
         (self.missing_from_capture, self.missed_since_data) = (false, 0);

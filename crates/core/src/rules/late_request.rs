@@ -127,7 +127,8 @@ pub(super) fn acknowledged_before_any_timer(
     // tcp_cleanup_rbuf, net/ipv4/tcp.c, Linux 6.12). Requests longer than a segment are acknowledged as
     // they come (__tcp_ack_snd_check, net/ipv4/tcp_input.c).
     let long = open.request_bytes > u64::from(pair.sizes[open.initiator]);
-    let one_write = open.request.index == 0 || long;
+    let parted = asked.part_acked_at > from.at;
+    let one_write = open.request.index == 0 || long || parted;
     // Shorter waits are not examined on the fast path for usual packets.
     if left < HELD_BACK_MIN || !far || !one_write || pair.bound[server] || pair.beyond.is_some() {
         return None;
@@ -138,6 +139,10 @@ pub(super) fn acknowledged_before_any_timer(
     let acked = pair.acked_by_itself(open, segment).filter(|_| whole)?;
     let held = acked - from.at - pair.tap_rtt[server];
     let by_timer = TIMERS.iter().any(|timer| timer.contains(&held));
+    // A timer acknowledges all that has come, and so does a program: what is acknowledged piece by piece within a
+    // moment had just come, or its acknowledgements stood on their way together.
+    let pieces = parted && acked - asked.part_acked_at <= TOGETHER;
+    let by_timer = if pieces { false } else { by_timer || !(open.request.index == 0 || long) };
     // An acknowledgement that came with data was sent by the program. And by its time stamps, the server
     // may have taken longer than the time after the acknowledgement here, which was late itself.
     let with_data = pair.flows[server].last_data.is_some_and(|last| last.at == acked);

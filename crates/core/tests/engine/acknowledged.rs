@@ -87,3 +87,22 @@ fn an_acknowledgement_sooner_than_any_timer_says_since_when_the_server_has_its_q
         .seen_at(End::Client);
     assert!(of(seen.exchange(3).exchange, Cause::ServerThink) >= ms(129), "{seen}");
 }
+
+/// A request of three segments is acknowledged in two pieces at one instant, 103 ms later than the RTT, and the
+/// reply comes 139 ms after that (frames 953 to 961 of a browser over a phone): a timer would have acknowledged
+/// all of it at once, so that the path held it, or both ACKs. If only the second ACK is 103 ms late, a timer of
+/// 100 ms may have held that back.
+#[test]
+fn what_is_acknowledged_piece_by_piece_had_waited_for_no_timer() {
+    for (b, c, acked, answered, stood) in [(103.0, 103.2, 0, 138.8, 103.2), (0.0, 0.0, 103, 242.0, 0.0)] {
+        let text = format!(
+            "handshake\n +5 C 100\n +0 S 200\n +0 C ack\n +20 C 1448x2 late={b} more #b\n +0 C 300 late={c} #c
+             b+0 S ack\n c+{acked} S ack\n c+{answered} S 600\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(87)).without_timestamps().seen_at(End::Client);
+        let exchange = seen.exchange(2).exchange;
+        assert_eq!(of(exchange, Cause::ServerThink), ms(answered), "{seen}");
+        assert_eq!(of(exchange, Cause::Queueing), ms(stood), "{seen}");
+        assert_eq!(sure_of(exchange, Cause::Queueing), Possible, "{seen}");
+    }
+}

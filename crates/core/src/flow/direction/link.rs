@@ -73,6 +73,9 @@ impl Flow {
     #[inline]
     pub(crate) fn learn_link(&mut self, acked: Acked, mss: u32, rtt_to_receiver: Duration) {
         let Acked { at, bytes, segments, oldest, newest_at, rtt, windows } = acked;
+        if windows.is_some() && !self.sent.is_empty() {
+            self.part_acked_at = at;
+        }
         // Held back because the window would have shrunk by what it acknowledges (__tcp_ack_snd_check,
         // net/ipv4/tcp_input.c).
         if bytes > 4 * mss && windows.is_some_and(|[before, now]| before.saturating_sub(now) >= bytes / 2) {
