@@ -26,6 +26,9 @@ const CAUSE_MASK: u8 = 0x3f;
 /// The command that reads one value: its answer has the same cause.
 const READ: u8 = 102;
 
+const COMMAND: &str = "command";
+const CONFIRMATION: &str = "confirmation";
+
 /// No state is needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Iec104;
@@ -37,7 +40,8 @@ impl Talk for Iec104 {
         let framed = |first: First<'_>| first.is_empty() || is_framed(first);
         let (asks, told) = (what(client.bytes), what(server.bytes));
         let by_client = matches!(asks, Some((Role::Asks | Role::Neither, _)));
-        let by_server = matches!(told, Some((Role::Pushes | Role::Answers, _)));
+        let mirrored = told.is_some_and(|told| asks == Some(told) && told.1 == COMMAND);
+        let by_server = mirrored || matches!(told, Some((Role::Pushes | Role::Answers, _)));
         framed(client)
             && framed(server)
             && (by_client || by_server)
@@ -45,7 +49,7 @@ impl Talk for Iec104 {
             && (server.is_empty() || by_server || matches!(told, Some((Role::Neither, _))))
     }
 
-    fn step(&mut self, _: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
+    fn step(&mut self, side: Side, bytes: &[u8], out: &mut Out<'_>) -> Step {
         let Some(&[start, len]) = bytes.first_chunk() else { return Step::Need };
         if start != START || !(CONTROL_LEN..=LEN_MAX).contains(&len) {
             return Step::Wrong;
@@ -54,7 +58,11 @@ impl Talk for Iec104 {
         if bytes.len() < needed {
             return Step::Need;
         }
-        let Some((role, name)) = what(bytes) else { return Step::Wrong };
+        let Some((mut role, mut name)) = what(bytes) else { return Step::Wrong };
+        // Stations never command: some mirror a command with its cause unchanged.
+        if name == COMMAND && !side.is_client() {
+            (role, name) = (Role::Answers, CONFIRMATION);
+        }
         let all = u64::from(len) + u64::from(HEAD_LEN);
         out.put(Head::whole(role, name, all));
         Step::Skip(all)
@@ -116,8 +124,8 @@ const fn carried(kind: u8, cause: u8) -> Option<(Role, &'static str)> {
         (0 | 41..=44 | 65..=69 | 71..=99 | 108..=109 | 114..=119 | 128.., _) | (_, 0 | 42..=43 | 48..) => {
             None
         }
-        (READ, 5) | (_, 6 | 8) => Some((Role::Asks, "command")),
-        (_, 5 | 7 | 9 | 44..=47) => Some((Role::Answers, "confirmation")),
+        (READ, 5) | (_, 6 | 8) => Some((Role::Asks, COMMAND)),
+        (_, 5 | 7 | 9 | 44..=47) => Some((Role::Answers, CONFIRMATION)),
         _ => Some((Role::Pushes, "report")),
     }
 }

@@ -342,6 +342,22 @@ fn iec104() {
     );
 }
 
+/// A station that sends a command back as it came (frames 664 and 666 of a simulator): that confirms it.
+#[test]
+fn iec104_mirrored() {
+    tells(
+        r"
+    > h\x17\x86\x00\x84\x00\x3d\x01\x08\x04\x03\x00\x80\xbb\x00\x9b\xff\x80\xd5\x04\x1e\x0a\x13\x02[
+    < h\x17\x86\x00\x84\x00\x3d\x01\x08\x04\x03\x00\x80\xbb\x00\x9b\xff\x80\xd5\x04\x1e\x0a\x13\x02[
+",
+        "
+        > 0 command asks len 25 first last
+        = IEC 104
+        < 0 confirmation answers len 25 first last
+        ",
+    );
+}
+
 #[test]
 fn zookeeper() {
     tells(
