@@ -16,6 +16,7 @@ use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
 use crate::bill::split::Split;
 use crate::flow::direction::Flow;
+use crate::flow::handshake::Setup;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{DELAYED_ACK_MIN, HELD_BACK_MIN};
@@ -30,7 +31,10 @@ const AGREE_TICKS: i64 = 16;
 /// The part of `left`, the wait for an answer less all else, that the answer spent on its way back.
 pub(super) fn judge(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> Option<Charge> {
     let flow = &pair.flows[1 - open.initiator];
-    let late = flow.queued_on_way.get().filter(|late| late.is_positive())?;
+    let Some(late) = flow.queued_on_way.get() else { return sent_soon(pair, open, segment, left) };
+    if !late.is_positive() {
+        return None;
+    }
     let proven = flow.proven_late(segment.at).map(|_| Confidence::Likely);
     let shown = proven.or_else(|| as_late_as_waited(pair, open, segment, [late, left]));
     let (late, confidence) = match shown {
@@ -39,6 +43,24 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Durat
     };
     let detail = Detail { form: Some(Form::Reply), ..Detail::default() };
     Some(Charge::new(Cause::Queueing, flow.side, late, confidence).detail(detail))
+}
+
+/// The same before the tick of the server's clock is known: it went on by less between the request's
+/// acknowledgement and the answer than between the SYN-ACK and that acknowledgement, in many times as long.
+#[cold]
+#[inline(never)]
+fn sent_soon(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> Option<Charge> {
+    let server = 1 - open.initiator;
+    let flow = &pair.flows[server];
+    let opened = pair.setup.as_ref().and_then(Setup::last_syn_ack).map(|(at, _)| at);
+    let acked = pair.acked_by_itself(open, segment)?;
+    let clock = &flow.clock;
+    let behind = opened.is_some() && clock.began() == opened && clock.passed_before() == Some(acked);
+    let own = clock.slowed_down(pair.tap_rtt[server]).filter(|_| behind)?;
+    let late = left - own;
+    let detail = Detail { form: Some(Form::Reply), ..Detail::default() };
+    (late >= HELD_BACK_MIN)
+        .then(|| Charge::new(Cause::Queueing, flow.side, late, Confidence::Possible).detail(detail))
 }
 
 /// By how much a reply that is billed to its server seems late by the server's time stamps.

@@ -7,6 +7,7 @@ use tcpwhy_core::report::Confidence::{Likely, Possible};
 use tcpwhy_wire::Endpoint;
 
 use crate::packet_log::{CLIENT, End, SERVER, log, ms};
+use crate::seen::Seen;
 
 /// A virtual machine and a server beyond its user network, with no router's trace in the packets.
 fn virtual_machine() -> [Endpoint; 2] {
@@ -148,5 +149,30 @@ fn what_comes_by_the_second_need_not_answer() {
         let seen = log(text).rtt(ms(0.4)).seen_at(End::Client);
         let bill = seen.exchange(2);
         assert_eq!(bill.of(Cause::ServerThink).confidence, sure, "{seen}");
+    }
+}
+
+/// A virtual machine opens a connection after 321 ms, acknowledges a request after 3.6 ms and answers 566 ms later
+/// (frames 325 to 339 of one): its clock ticks four times between the first two, twice between the others, so the
+/// answer left within three of today's longest ticks. If it ticks on, there may be another host beyond.
+#[test]
+fn an_answer_that_left_soon_by_the_clock_of_the_acknowledgement_waited_behind_no_host() {
+    for stopped in [true, false] {
+        let text =
+            "@0 C syn\n @319.1 S syn\n +0 C ack\n +0.7 C 416 #q\n q+0 S ack\n q+565.6 S 1124\n +0 C ack";
+        let mut segments = log(text).rtt(ms(3.6)).capture(End::Client);
+        let said = segments.iter_mut().filter(|segment| stopped && segment.src.port == 80);
+        for (segment, val) in said.zip([64_215, 64_219, 64_221]) {
+            segment.options.timestamps.as_mut().expect("a stamp").val = val;
+        }
+        let seen = Seen::of(segments, "a browser's");
+        let (way, late) = (seen.spent(Cause::RoundTrip, Path), seen.lines(Cause::Queueing, Path));
+        assert_eq!(way <= ms(4), stopped, "{seen}");
+        assert_eq!(
+            late.iter().any(|line| line.ns >= ms(535) && line.confidence == Possible),
+            stopped,
+            "{seen}"
+        );
+        assert!(!stopped || seen.spent(Cause::ServerThink, Server) <= ms(31), "{seen}");
     }
 }

@@ -20,6 +20,8 @@ const RATE_FROM: Duration = Duration::from_millis(12);
 /// If all packets so far took at most half as long again as their stamps say, the clock ticks no more slowly
 /// than it seems to. See `TICKS`.
 const SLOWER: i64 = 3;
+/// No clock counts fewer ticks in this many times as long. Source: none written down.
+const SLOWED_TIMES: i64 = 10;
 
 impl StampClock {
     /// Whether a packet at `at` was this `late` beyond doubt: within as much time as the rate was seen to
@@ -103,6 +105,21 @@ impl StampClock {
             *tick > self.tick && off.max(-off) <= *tick + apart.divided_by(PUNCTUAL_SHARE)
         };
         (late > off && !TICKS.iter().any(punctual)).then_some(late)
+    }
+
+    /// The longest time in which the clock counted the ticks from the previous stamp to the present one: it had counted
+    /// more, by a tick at either end, from the first stamp to the previous one, within a small part of the time
+    /// that lies between the last two here. No rate explains both.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn slowed_down(&self, rtt: Duration) -> Option<Duration> {
+        let ((first, first_at), (stamp, at)) = self.first().zip(self.stamp())?;
+        let (before, before_at) = self.before;
+        let ticks = |from: u32, to: u32| i64::from(to.wrapping_sub(from) as i32);
+        let (sooner, later) = (ticks(first, before), ticks(before, stamp));
+        let long = (before_at - first_at + rtt).times(SLOWED_TIMES);
+        let slowed = later > 0 && sooner - 1 > later && at - before_at >= long;
+        slowed.then(|| TICK_LONGEST_TODAY.times(later + 1))
     }
 
     /// Whether a packet at `at` with this stamp would have left within a tick of one before it, although a
