@@ -342,8 +342,9 @@ impl Connection {
             Role::Greets | Role::Neither | Role::Framed | Role::Lost | Role::Unread | Role::Sealed => None,
         };
         let of = n.and_then(|n| {
-            let ask = self.talk.as_deref_mut()?.find(n)?;
-            Some((n, ask.asker != from))
+            let talk = self.talk.as_deref_mut()?;
+            talk.told[from] = mark.role == Role::Tells;
+            talk.find(n).map(|ask| (n, ask.asker != from))
         });
         Part { of, end: mark.end, last: mark.last }
     }

@@ -6,12 +6,19 @@ use tcpwhy_wire::{Duration, Segment};
 use super::Connection;
 use super::talk::Talk;
 use crate::bill::asked::Expects;
+use crate::bill::charge::Charge;
 use crate::bill::split::Split;
+use crate::flow::ends::side;
 use crate::flow::segment_class::LastData;
 use crate::rules::several_questions;
 use crate::words::cause::Cause;
-use crate::words::limits::NEAR_MAX;
-use crate::words::mark::Mark;
+use crate::words::limits::{HOST_VARIATION, NEAR_MAX};
+use crate::words::mark::{Mark, Role};
+use crate::words::report::Confidence;
+
+/// A kernel sends what an ACK releases at once: what comes this many times as late was written later. Source:
+/// none written down.
+const LATER_TIMES: i64 = 8;
 
 impl Connection {
     /// Data of a reply that Nagle held may be one of several replies, if several requests were
@@ -48,11 +55,36 @@ impl Connection {
         if self.just_asked(from) {
             let packets = [last.packet, segment.packet];
             *split = several_questions::or_asked(from, segment.at - last.at, packets);
+        } else if self.is_event_behind_another(segment, from) {
+            // When it was written is unknown.
+            split.holds_message();
+            split.doubt();
+            if self.comes_later_than_released(segment, from) {
+                let own = Charge::new(Cause::SenderThink, side(from), Duration::ZERO, Confidence::Possible);
+                *split = Split::of(segment.at - last.at).rest(own.evidence(last.packet, segment.packet));
+            }
         } else if self.begins_message(segment, from) {
             split.holds_message();
         } else if self.talk.as_deref().is_some_and(slept) {
             split.doubt();
         }
+    }
+
+    /// Whether this segment begins with a message that nobody asked for, as the one before it was: its program
+    /// writes at times of its own.
+    fn is_event_behind_another(&self, segment: &Segment, from: usize) -> bool {
+        let Some(talk) = self.talk.as_deref().filter(|talk| talk.told[from]) else { return false };
+        let tells = |mark: &Mark| mark.first && mark.seq == segment.seq && mark.role == Role::Tells;
+        talk.unread[from].marks.iter().any(tells)
+    }
+
+    /// Whether this segment leaves much later behind an ACK than what this end was seen to hold, near it.
+    fn comes_later_than_released(&self, segment: &Segment, from: usize) -> bool {
+        let acked = self.flows[from].view.small_acked().map(|ack| ack.earliest_departure);
+        let near = self.tap_rtt[from].get().is_some_and(|rtt| rtt < HOST_VARIATION);
+        let late = acked.filter(|_| near).map(|acked| segment.at - acked);
+        late.zip(self.models[from].soonest_release())
+            .is_some_and(|(late, usual)| late - usual > HOST_VARIATION.max(usual.times(LATER_TIMES)))
     }
 
     /// Whether a message begins with this segment, by what is read.

@@ -32,6 +32,8 @@ pub(crate) struct Talk {
     /// The message that each end's next bytes belong to.
     pub parts: [Part; 2],
     pub waits: [Waits; 2],
+    /// Each end's last message, of those that are requests, replies or neither, was one that nobody asked for.
+    pub told: [bool; 2],
     /// Each end's bytes still to be read.
     pub unread: [Unread; 2],
     /// Each end's retransmissions that may yet prove needless.

@@ -81,6 +81,11 @@ impl SenderModel {
         self.pauses.as_ref().is_some_and(|pauses| pauses.released.is_shown())
     }
 
+    /// How soon behind an ACK it sends what Nagle held.
+    pub(crate) fn soonest_release(&self) -> Option<Duration> {
+        self.pauses.as_ref().and_then(|pauses| pauses.soonest)
+    }
+
     pub(crate) fn forget_pauses(&mut self) {
         self.pauses = None;
     }
@@ -136,7 +141,9 @@ impl SenderModel {
     pub(crate) fn take(&mut self, observation: &Observation) {
         self.nagle_held = self.nagle_held.saturating_add(u32::from(observation.nagle.held));
         if let Some((held_back, late)) = observation.nagle.released {
-            self.pauses.get_or_insert_default().released.on_release(held_back, late);
+            let pauses = self.pauses.get_or_insert_default();
+            pauses.released.on_release(held_back, late);
+            pauses.soonest = Some(pauses.soonest.map_or(late, |soonest| soonest.min(late)));
         }
         if let Some(pause) = observation.nagle.pause {
             let pauses = self.pauses.get_or_insert_default();
@@ -160,6 +167,8 @@ impl SenderModel {
 struct Pauses {
     before_write: [PauseMemory; 4],
     released: Released,
+    /// The least time between an ACK that had been held back and what it released.
+    soonest: Option<Duration>,
 }
 
 /// The last few pauses.

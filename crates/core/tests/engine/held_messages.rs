@@ -165,3 +165,23 @@ fn a_question_that_a_program_pauses_before_is_not_held() {
         });
     }
 }
+
+/// A broker passes on what another client published, each message when it comes, and its subscriber delays
+/// ACKs by 100 to 230 ms (frames 60 to 134 of an MQTT broker's capture): one that leaves 0.03 ms behind
+/// such an ACK was held, for an unknown time; one that leaves 0.84 ms behind it was not.
+#[test]
+fn an_event_that_comes_later_than_what_an_ack_releases_was_not_held() {
+    let held = "+231 C ack\n +0.03 S 64 tells\n +100 C ack\n +13 S 22 tells\n";
+    for (behind, held_for) in [(0.03, true), (0.84, false)] {
+        let last = format!("+217.2 C ack\n +{behind} S 22 tells #last\n last+50 C ack\n");
+        let text = format!(
+            "handshake\n +1 C 30 asks\n +5 S 20 answers\n +200 C ack\n +9 S 22 tells\n{}{last}",
+            held.repeat(2)
+        );
+        let seen = log(text).rtt(ms(1.6)).without_timestamps().seen_at(End::Server);
+        let lines = seen.lines(Cause::NagleDelayedAck, Server);
+        assert!(lines.iter().all(|line| line.confidence == Possible), "{seen}");
+        let long = lines.iter().filter(|line| line.ns >= ms(200)).count();
+        assert_eq!(long, 2 + usize::from(held_for), "{behind}: {seen}");
+    }
+}
