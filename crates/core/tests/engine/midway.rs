@@ -5,7 +5,7 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_core::report::Line;
-use tcpwhy_wire::{Duration, Endpoint, TcpOptions};
+use tcpwhy_wire::{Duration, Endpoint, SackBlock, TcpOptions};
 
 use crate::packet_log::{CLIENT, End, PacketLog, SERVER, each, log, ms};
 use crate::seen::Seen;
@@ -469,5 +469,27 @@ fn what_fills_a_hole_of_reordering_shows_the_way() {
         let bill = seen.exchange(n);
         assert!(bill.of(Cause::RoundTrip).ns >= ms(164), "{seen}");
         assert!(bill.of(Cause::ServerThink).ns <= ms(14), "{seen}");
+    }
+}
+
+/// A capture begins with the third copy of a request: its first acknowledgement reports bytes that came twice
+/// (frames 1 to 5 of a home's capture), so the path had held them, and how long it is has not shown.
+#[test]
+fn what_had_arrived_before_the_capture_shows_no_distance() {
+    for (before, sure) in
+        [("@100 C 110 late=395\n @500 C 0..110 #r\n", Possible), ("@500 C 110 #r\n", Likely)]
+    {
+        let text = format!(
+            "handshake\n {before} r+7 S ack\n +0 S 110\n +0 C ack\n +5000 C 110\n +0 S 110\n +0 C ack"
+        );
+        let unseen = if sure == Possible { 4 } else { 3 };
+        let mut segments = log(text).rtt(ms(5)).capture(End::Client).split_off(unseen);
+        if sure == Possible {
+            let (start, end) = (segments[0].seq, segments[0].seq + 110);
+            segments[1].options.push_sack(SackBlock { start, end });
+        }
+        let seen = Seen::of(segments, "the client, midway");
+        let way = seen.lines(Cause::RoundTrip, Path);
+        assert!(way.iter().any(|line| line.ns >= ms(11) && line.confidence == sure), "{seen}");
     }
 }

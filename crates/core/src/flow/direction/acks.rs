@@ -186,9 +186,13 @@ impl Flow {
         // Bytes beyond a hole had arrived before, and are acknowledged when the hole is filled.
         let beyond = ack.options.sack().iter().any(|block| block.end.after(ack.ack));
         let filled = std::mem::replace(&mut self.sack_pending, beyond) || beyond;
+        let again = sacked && self.reports_copy(ack);
         let covered = if advanced { self.take_covered(ack, beyond, filled, mss) } else { Covered::default() };
         if advanced {
             self.learn_from_covered(ack, &covered, filled, [last_window, window], mss, rtt_to_receiver);
+            if again && ack.payload_len == 0 {
+                self.acked_bare -= 1;
+            }
         }
         let duplicate = !advanced && !window_changed && ack.payload_len == 0 && !self.sent.is_empty();
         if !ack.flags.syn() {
@@ -225,6 +229,17 @@ impl Flow {
             whole: self.sent.is_empty(),
         });
         rtt.filter(|_| !repaired)
+    }
+
+    /// Whether an ACK says of bytes that it is the first to acknowledge that they arrived twice (RFC 2883): one
+    /// copy passed before the capture began, and which one the ACK answers is unknown.
+    #[cold]
+    #[inline(never)]
+    fn reports_copy(&self, ack: &Segment) -> bool {
+        let first = ack.options.sack().first().filter(|block| block.end.at_or_before(ack.ack));
+        let known = self.highest_ack.or(self.first);
+        first.zip(known).is_some_and(|(block, acked)| block.end.after(acked))
+            && self.sent.front().is_some_and(|sent| !sent.retransmitted)
     }
 
     /// Time from the last missing segment to the ACK of the only hole, if nothing of it was retransmitted:
