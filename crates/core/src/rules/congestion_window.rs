@@ -30,7 +30,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.class != SegmentClass::New || wait.gap < BURST_GAP {
         return None;
     }
-    let newest = wait.flow.view.clocking_ack();
+    // The handshake's ACK covers nothing of the first flight, all of which may leave at once.
+    let newest = wait.flow.view.clocking_ack().filter(|ack| ack.left < ack.flight);
     let Some(ack) = newest.filter(|ack| wait.follows(ack) || follows_late(wait, ack)) else {
         return is_queued(wait).then(|| pacing::spaced(wait));
     };

@@ -176,3 +176,12 @@ fn an_answer_that_left_soon_by_the_clock_of_the_acknowledgement_waited_behind_no
         assert!(!stopped || seen.spent(Cause::ServerThink, Server) <= ms(31), "{seen}");
     }
 }
+
+/// The third segment of a server's first flight comes 3 ms behind the second (frames 205 to 211 of a browser's
+/// capture): only the handshake's ACK had reached the server by then, and that covers none of the flight.
+#[test]
+fn the_acknowledgement_of_a_handshake_releases_nothing_within_the_first_flight() {
+    let text = "handshake\n +1.3 C 517 #q\n q+0 S 1448x2 more\n +0.2 S 1448 more\n +3 S 1300\n +0 C ack";
+    let seen = log(text).rtt(ms(200)).without_timestamps().seen_at(End::Client);
+    assert!(seen.lines(Cause::SlowStart, Server).is_empty(), "{seen}");
+}
