@@ -444,12 +444,7 @@ impl Connection {
             open.on_reply(segment.seq, segment.at);
         }
         if follows != Follows::Own {
-            if spurious {
-                open.request.discard();
-            }
-            if let Some(spare) = open.request.spare_beyond(segment.ack) {
-                open.request.revise(Revision::CopySpare(spare));
-            }
+            open.request.answer_begins(segment.ack, spurious);
             open.request.charge_early(asked_rate, self.flows[open.initiator].side);
             open.begin_reply(&verdict.split, last, follows == Follows::Beginning);
             late.inspect(|&late| open.reply.seem_late(late));

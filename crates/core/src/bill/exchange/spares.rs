@@ -4,6 +4,7 @@ use tcpwhy_wire::{Duration, Instant, SackBlock, Segment, Seq};
 
 use super::Path;
 use crate::bill::pause::Pause;
+use crate::bill::revise::Revision;
 use crate::bill::spare::{Copies, Spare};
 use crate::words::report::Confidence;
 
@@ -76,9 +77,15 @@ impl Path {
         self.aside.as_mut()?.copies.unanswered(ack, newly, since)
     }
 
-    /// The charges for retransmissions of bytes that an answer which acknowledges up to `ack` cannot have waited for.
-    pub(crate) fn spare_beyond(&mut self, ack: Seq) -> Option<Spare> {
-        self.aside.as_mut()?.copies.beyond(ack)
+    /// An answer that acknowledges up to `ack` begins: it has not waited for retransmissions of bytes beyond, nor for
+    /// the last one if that is `spurious`.
+    pub(crate) fn answer_begins(&mut self, ack: Seq, spurious: bool) {
+        if spurious {
+            self.discard();
+        }
+        if let Some(spare) = self.aside.as_mut().and_then(|aside| aside.copies.beyond(ack)) {
+            self.revise(Revision::CopySpare(spare));
+        }
     }
 
     /// Until when the path held the first transmission, or its acknowledgement, whatever was
