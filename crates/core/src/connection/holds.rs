@@ -6,15 +6,12 @@ use tcpwhy_wire::{Duration, Segment};
 use super::Connection;
 use super::talk::Talk;
 use crate::bill::asked::Expects;
-use crate::bill::charge::Charge;
 use crate::bill::split::Split;
-use crate::flow::ends::side;
 use crate::flow::segment_class::LastData;
 use crate::rules::several_questions;
 use crate::words::cause::Cause;
 use crate::words::limits::{HOST_VARIATION, NEAR_MAX};
 use crate::words::mark::{Mark, Role};
-use crate::words::report::Confidence;
 
 /// A kernel sends what an ACK releases at once: what comes this many times as late was written later. Source:
 /// none written down.
@@ -60,8 +57,8 @@ impl Connection {
             split.holds_message();
             split.doubt();
             if self.comes_later_than_released(segment, from) {
-                let own = Charge::new(Cause::SenderThink, side(from), Duration::ZERO, Confidence::Possible);
-                *split = Split::of(segment.at - last.at).rest(own.evidence(last.packet, segment.packet));
+                let packets = [last.packet, segment.packet];
+                *split = several_questions::written_later(from, segment.at - last.at, packets);
             }
         } else if self.begins_message(segment, from) {
             split.holds_message();

@@ -54,6 +54,12 @@ pub(crate) fn or_asked(from: usize, wait: Duration, packets: [u64; 2]) -> Split 
     Split::of(wait).rest(think.evidence(packets[0], packets[1]))
 }
 
+/// What leaves too late behind an acknowledgement to have been held until then was written later.
+pub(crate) fn written_later(from: usize, wait: Duration, packets: [u64; 2]) -> Split {
+    let pause = Charge::new(Cause::SenderThink, side(from), Duration::ZERO, Confidence::Possible);
+    Split::of(wait).rest(pause.evidence(packets[0], packets[1]))
+}
+
 fn confidence(pair: &Pair<'_>, ask: &Ask) -> Confidence {
     let [rtt_to_server, rtt_to_asker] = [1 - ask.asker, ask.asker].map(|end| pair.tap_rtt[end]);
     let near = rtt_to_server.times(BESIDE) <= rtt_to_server + rtt_to_asker || rtt_to_server < NEAR_MAX;

@@ -186,13 +186,9 @@ impl Flow {
         // Bytes beyond a hole had arrived before, and are acknowledged when the hole is filled.
         let beyond = ack.options.sack().iter().any(|block| block.end.after(ack.ack));
         let filled = std::mem::replace(&mut self.sack_pending, beyond) || beyond;
-        let again = sacked && self.reports_copy(ack);
-        let covered = if advanced { self.take_covered(ack, beyond, filled, mss) } else { Covered::default() };
+        let mut covered = Covered::default();
         if advanced {
-            self.learn_from_covered(ack, &covered, filled, [last_window, window], mss, rtt_to_receiver);
-            if again && ack.payload_len == 0 {
-                self.acked_bare -= 1;
-            }
+            covered = self.on_advance(ack, [beyond, filled], [last_window, window], mss, rtt_to_receiver);
         }
         let duplicate = !advanced && !window_changed && ack.payload_len == 0 && !self.sent.is_empty();
         if !ack.flags.syn() {
@@ -229,6 +225,26 @@ impl Flow {
             whole: self.sent.is_empty(),
         });
         rtt.filter(|_| !repaired)
+    }
+
+    /// Takes and learns from what `ack` is the first to acknowledge. `beyond` a hole it has more, which was `filled`.
+    #[inline]
+    fn on_advance(
+        &mut self,
+        ack: &Segment,
+        [beyond, filled]: [bool; 2],
+        windows: [u32; 2],
+        mss: u32,
+        rtt_to_receiver: Duration,
+    ) -> Covered {
+        let again = !ack.options.sack().is_empty() && self.reports_copy(ack);
+        let bare = self.acked_bare;
+        let covered = self.take_covered(ack, beyond, filled, mss);
+        self.learn_from_covered(ack, &covered, filled, windows, mss, rtt_to_receiver);
+        if again && ack.payload_len == 0 {
+            self.acked_bare = bare;
+        }
+        covered
     }
 
     /// Whether an ACK says of bytes that it is the first to acknowledge that they arrived twice (RFC 2883): one
