@@ -16,6 +16,12 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// Whether only the host itself has this address (RFC 1122, 3.2.1.3, g; RFC 4291, 2.5.3).
+    #[inline]
+    pub const fn is_loopback(self) -> bool {
+        self.addr == 1 || self.addr >> 24 == 0xffff_7f
+    }
+
     /// From the four bytes of an IPv4 address.
     #[inline]
     pub const fn v4(addr: [u8; 4], port: u16) -> Self {

@@ -288,7 +288,7 @@ impl Connection {
         // event.
         let confirms = confirms || self.may_confirm(open, reacted && wait >= PAUSE_MIN);
         let timer = wait >= LONG_MIN && self.roles.may_keep_time();
-        let timer = timer || wait >= PAUSE_LONG && len < self.mss(SERVER) && self.may_be_due(open);
+        let timer = timer || wait >= PAUSE_LONG && len < self.mss(SERVER) && self.may_be_due(open, len);
         // So may any other message of a server whose timer has shown.
         let asker = self.roles.beats() && self.roles.server_asked > 0;
         let timer = timer || asker && self.has_reacted(open, self.now - open.request_at());
@@ -326,14 +326,19 @@ impl Connection {
             && self.roles.longest_wait.times(REACTS) <= wait
     }
 
-    /// Whether the server's message comes when its timer is due, a round time after its last message or
-    /// its last push, and the client had spoken right after what it heard.
-    fn may_be_due(&self, open: &Open) -> bool {
+    /// Whether the server's message of `len` bytes comes when its timer is due, a round time after its last
+    /// message or its last push, and the client had spoken right after what it heard. Where all of these are
+    /// of one length (a ping, which returns what it was sent), either end may be the one that asks, and hosts
+    /// in between may have been late to forward it.
+    fn may_be_due(&self, open: &Open, len: u32) -> bool {
         let wait = self.now - open.request_at();
-        let said = self.flows[SERVER].last_data.map(|last| last.at);
+        let last = self.flows[SERVER].last_data;
+        let pings = open.request_bytes == u64::from(len) && last.is_some_and(|last| last.len == len);
+        let said = last.map(|last| last.at);
+        let forwarded = pings && said.is_some_and(|said| is_beat(self.now - said));
         let by_itself = self.roles.row.as_ref().and_then(|row| row.pushes.last()).map(|push| push.at);
         open.client_idle.times(REACTS) <= wait
-            && said.into_iter().chain(by_itself).any(|said| is_round(self.now - said, wait))
+            && (forwarded || said.into_iter().chain(by_itself).any(|said| is_round(self.now - said, wait)))
     }
 
     /// Whether the client's message, `reacted` or not, is so short that it may only have confirmed what

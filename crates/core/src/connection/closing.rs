@@ -433,7 +433,8 @@ impl Connection {
         }
         let mut account = std::mem::take(&mut ledger.scratch);
         let pair = self.pair();
-        let stood = [CLIENT, SERVER].map(|end| round_trip::stood(&pair, end, side));
+        let mut stood = [CLIENT, SERVER].map(|end| round_trip::stood(&pair, end, side));
+        stood[SERVER] = self.opened_by_host(setup).or(stood[SERVER].take());
         let server = self.way_of(setup);
         // A host that acknowledges for the server shows nothing of the path that the last SYN took.
         let behind = setup.is_repeated() && self.beyond().is_some();
@@ -448,6 +449,9 @@ impl Connection {
         let bounded = bounded || known_shorter || pair.varies[SERVER];
         if self.is_unproven() || self.answers.is_of_another() || bounded {
             sure = sure.min(Confidence::Likely);
+        }
+        if setup.opened().is_some_and(|took| self.answers.came_much_sooner(took)) {
+            sure = Confidence::Possible;
         }
         handshake::bill((setup, reset, late), (client, sure), server, stood, &mut account);
         if setup.is_last_answered() && self.is_beside(SERVER) {

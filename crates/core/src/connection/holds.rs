@@ -116,10 +116,12 @@ impl Connection {
     }
 
     /// Whether a segment echoes the time stamp of the other end's last packet, and was therefore sent
-    /// after that had arrived (RFC 7323, 4.3).
+    /// after that had arrived, or may have to echo an earlier one: that of the first data it acknowledges
+    /// (RFC 7323, 4.3, 2).
     fn echoes_last(&self, segment: &Segment, from: usize) -> bool {
-        let clock = &self.flows[1 - from].clock;
-        segment.options.timestamps.is_none_or(|stamps| clock.is_present(stamps.ecr))
+        let other = &self.flows[1 - from];
+        let behind_data = other.newly_acked > 0;
+        behind_data || segment.options.timestamps.is_none_or(|stamps| other.clock.is_present(stamps.ecr))
     }
 
     /// Whether the other end's last packet had data, and was not just an ACK.

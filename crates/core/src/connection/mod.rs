@@ -360,7 +360,7 @@ impl Connection {
 
     fn is_on_one_host(&self) -> bool {
         let [client, server] = self.ends.get();
-        client.addr == server.addr
+        client.addr == server.addr || client.is_loopback() && server.is_loopback()
     }
 
     pub(crate) fn vantage(&self) -> Vantage {

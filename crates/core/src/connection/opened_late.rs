@@ -8,12 +8,13 @@
 use tcpwhy_wire::{Duration, Instant};
 
 use super::Connection;
+use crate::bill::charge::Charge;
 use crate::estimate::maybe::Maybe;
 use crate::estimate::rto::RtoEstimator;
 use crate::flow::ends::SERVER;
 use crate::flow::handshake::Setup;
 use crate::rules::{handshake, late_answer};
-use crate::words::limits::RTO_MIN;
+use crate::words::limits::{QUEUED_MIN, RTO_MIN};
 use crate::words::report::Confidence;
 
 /// A handshake this long may have gone by satellite, through a queue, or to a host whose radio had to
@@ -50,9 +51,24 @@ impl Connection {
         self.path_memory.min(SERVER).map_or(shown, |known| known.min(shown))
     }
 
+    /// The time of a handshake within one host that its round trips do not take. No path lies between the
+    /// ends: a filter, a full backlog or a busy processor kept the SYN.
+    #[inline]
+    pub(super) fn opened_by_host(&self, setup: &Setup) -> Option<Charge> {
+        if !self.is_on_one_host() {
+            return None;
+        }
+        let (took, way) = (setup.opened()?, self.way_of(setup));
+        let own = if took - way >= QUEUED_MIN { took - way } else { took };
+        (own >= QUEUED_MIN).then(|| handshake::within_host(own))
+    }
+
     /// How long the only SYN-ACK was delayed on the path, whose round trip is `way` as far as is known.
     #[inline]
     pub(super) fn opened_late(&self, setup: &Setup, way: Duration) -> Option<(Duration, Confidence)> {
+        if self.is_on_one_host() {
+            return None;
+        }
         let Some(took) = setup.opened() else {
             let earlier = setup.answers_earlier(self.path_memory.shown(SERVER));
             return earlier.map(|stood| (stood, Confidence::Possible));

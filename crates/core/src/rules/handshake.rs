@@ -169,6 +169,11 @@ pub(crate) fn usual(ns: Duration, sure: Confidence, [syn, syn_ack]: [u64; 2]) ->
     Charge::new(Cause::Handshake, Side::Client, ns, sure).evidence(syn, syn_ack)
 }
 
+/// What a handshake within one host took: a filter, a full backlog or a busy processor kept its SYN.
+pub(crate) fn within_host(ns: Duration) -> Charge {
+    Charge::new(Cause::Unexplained, Side::Unknown, ns, Confidence::Possible)
+}
+
 /// Whether a handshake that `took` this long is not certain to be all path, given the known round
 /// trip `way`.
 #[inline]

@@ -24,6 +24,7 @@ use tcpwhy_wire::Duration;
 use crate::bill::charge::Charge;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
+use crate::words::limits::RTO_MIN;
 use crate::words::report::{Confidence, Detail};
 
 /// Shorter handshakes are late for other reasons, unless something else shows a host in between.
@@ -99,6 +100,12 @@ impl Answers {
     /// Whether an answer came in half the time that the handshake `took`.
     pub(crate) fn came_sooner(self, took: Duration) -> bool {
         took - self.quickest >= took.divided_by(2)
+    }
+
+    /// The same, and so much sooner that a handshake this long says little of the path: something may have
+    /// kept the SYN, or something earlier triggered that answer.
+    pub(crate) fn came_much_sooner(self, took: Duration) -> bool {
+        self.came_sooner(took) && took - self.quickest >= RTO_MIN
     }
 
     /// An answer came this long after its request.

@@ -185,3 +185,27 @@ fn an_event_that_comes_later_than_what_an_ack_releases_was_not_held() {
         assert_eq!(long, 2 + usize::from(held_for), "{behind}: {seen}");
     }
 }
+
+/// The lists of both ends of SSH cross. The client's next request acknowledges the server's list for the
+/// first time and so echoes that one's stamp, although it was released by the acknowledgement of its own
+/// (RFC 7323, 4.3, 2; frames 36 to 39 of a laboratory's capture). One that had nothing to acknowledge would
+/// have echoed what released it.
+#[test]
+fn what_acknowledges_data_for_the_first_time_echoes_that_datas_stamp() {
+    for (acked, held) in [("", true), ("list+0 C ack\n ", false)] {
+        let text = format!(
+            "handshake\n +4 S 40 greets\n +14 C 33 greets #version\n version+0 S ack\n version+1 S 672 serves #list\n \
+             version+2.5 C 1000 serves #own\n {acked}own+34 S ack\n +0.05 C 48 asks #dh\n dh+0.2 S ack\n dh+5 S 208 answers\n +40 C ack"
+        );
+        let log = log(text).rtt(ms(2));
+        let mut segments = log.capture(End::Client);
+        let list = segments.iter().find(|segment| segment.payload_len == 672);
+        let stamp = list.and_then(|list| list.options.timestamps).expect("a log has them").val;
+        for segment in segments.iter_mut().filter(|segment| segment.payload_len == 48) {
+            segment.options.timestamps.as_mut().expect("a log has them").ecr = stamp;
+        }
+        let seen = Seen::of_marked(segments, log.marks(), "the client");
+        let ns = seen.lines(Cause::NagleDelayedAck, Client).iter().map(|line| line.ns).max();
+        assert_eq!(ns.is_some_and(|ns| ns >= ms(35.5) && ns <= ms(36.5)), held, "{acked}: {seen}");
+    }
+}

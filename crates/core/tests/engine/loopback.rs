@@ -1,11 +1,12 @@
 //! Within one host: round trips of microseconds, and segments as large as everything that is in flight.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::{Client, Server};
+use tcpwhy_core::cause::Side::{Client, Server, Unknown};
 
 use tcpwhy_core::report::Confidence;
+use tcpwhy_wire::Endpoint;
 
-use crate::packet_log::{CLIENT, End, each, log, ms};
+use crate::packet_log::{CLIENT, End, SERVER, each, log, ms};
 use crate::seen::Seen;
 
 /// A window smaller than a segment is used up by one of half its size or all of it; each is pushed
@@ -57,7 +58,7 @@ fn a_second_write_that_came_at_once_shows_that_later_ones_are_held() {
 fn an_acknowledgement_that_waits_for_the_reader_is_no_congestion_window() {
     let flights = each(1..=8, |n| format!("+0.05 S 1448x{} more\n +20 C ack", 10 * n));
     let text = format!("handshake\n +5 C 100\n {flights}\n +0.05 S 300\n +0 C ack");
-    let ends = [CLIENT, tcpwhy_wire::Endpoint { addr: CLIENT.addr, port: 80 }];
+    let ends = [CLIENT, Endpoint { addr: CLIENT.addr, port: 80 }];
     log(text).rtt(ms(0.012)).between(ends).both_ends(|seen| {
         let bill = seen.exchange(1);
         assert!(bill.ns(Cause::ReceiverThink, Client) >= ms(8.0 * 20.0 - 3.0), "{seen}");
@@ -69,7 +70,7 @@ fn an_acknowledgement_that_waits_for_the_reader_is_no_congestion_window() {
 #[test]
 fn within_one_host_a_late_answer_is_its_programs_without_acknowledgements() {
     let calls = each(1..=6, |_| "+5 C 100\n +60 S 200".to_owned());
-    let ends = [CLIENT, tcpwhy_wire::Endpoint { addr: CLIENT.addr, port: 80 }];
+    let ends = [CLIENT, Endpoint { addr: CLIENT.addr, port: 80 }];
     let log = log(format!("handshake\n {calls}")).rtt(ms(0.012)).between(ends);
     for end in End::BOTH {
         let seen = Seen::of(log.capture(end).split_off(3), &format!("the {end:?}, midway"));
@@ -77,4 +78,32 @@ fn within_one_host_a_late_answer_is_its_programs_without_acknowledgements() {
         let line = bill.of(Cause::ServerThink);
         assert!(line.ns >= ms(59) && line.confidence == Confidence::Likely, "{seen}");
     }
+}
+
+/// A SYN between two loopback addresses is answered after 11.2 ms (packets 7 and 9 of a browser's capture on `::1`): no
+/// path took that. Between two hosts it may have.
+#[test]
+fn a_handshake_within_a_host_takes_no_path() {
+    let here = |last| Endpoint::v4([127, 0, 0, last], 8_443);
+    for (ends, own) in [([here(1), here(2)], true), ([CLIENT, SERVER], false)] {
+        let text = "@0 C syn\n +11.2 S syn\n +0 C ack\n +0.7 C 300\n +0 S ack\n +3.5 S 200\n +0 C ack";
+        let seen = log(text).rtt(ms(0.02)).between(ends).seen_at(End::Client);
+        let bill = seen.setup();
+        let way = bill.ns(Cause::Handshake, Client);
+        let kept = bill.ns(Cause::Unexplained, Unknown);
+        if own {
+            assert!(way <= ms(0.1) && kept >= ms(11.1), "{seen}");
+        } else {
+            assert!(way >= ms(11.2) && kept == ms(0), "{seen}");
+        }
+    }
+}
+
+/// One that is answered within a millisecond is a handshake there as well.
+#[test]
+fn a_handshake_within_a_host_may_take_a_while() {
+    let ends = [CLIENT, Endpoint { port: 8_443, ..CLIENT }];
+    let seen = log("@0 C syn\n +0.9 S syn\n +0 C ack\n +0.7 C 300\n +0 S ack\n +3.5 S 200\n +0 C ack");
+    let seen = seen.rtt(ms(0.02)).between(ends).seen_at(End::Client);
+    assert!(seen.setup().ns(Cause::Handshake, Client) >= ms(0.9), "{seen}");
 }

@@ -11,6 +11,7 @@ mod buffers;
 mod causes;
 mod ciphers;
 mod clocks;
+mod coarse_clocks;
 mod concurrent;
 mod conduct;
 mod counters;

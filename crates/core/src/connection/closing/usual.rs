@@ -29,7 +29,8 @@ impl Connection {
         let (begun_at, first) = setup.first_syn;
         let took = answered_at - begun_at;
         let soon = took < handshake::LOST_AFTER && self.shown[CLIENT] && !self.is_told_late();
-        if !soon || self.flows[CLIENT].plain || self.stands(CLIENT) || self.stands(SERVER) {
+        let kept = self.opened_by_host(setup).is_some() || self.answers.came_much_sooner(took);
+        if !soon || kept || self.flows[CLIENT].plain || self.stands(CLIENT) || self.stands(SERVER) {
             return false;
         }
         let path = self.way_of(setup);

@@ -2,7 +2,7 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use super::{CALM_AFTER, StampClock, TICK_LONGEST_TODAY, TICK_USEC, TICKS};
+use super::{CALM_AFTER, StampClock, TICK_LONGEST_TODAY, TICK_SHORTEST, TICK_USEC, TICKS};
 
 /// Hundredths by which a clock's true rate may be off the apparent one: 5 ms (HZ=200) for 4, or 1.29 ms
 /// (macOS counts late while it is busy).
@@ -145,6 +145,11 @@ impl StampClock {
     /// Zero until it is known.
     pub(crate) fn tick(&self) -> Duration {
         self.tick
+    }
+
+    /// Whether its ticks are longer than those of most hosts of today.
+    pub(crate) fn ticks_slowly(&self) -> bool {
+        self.tick > TICK_SHORTEST
     }
 
     /// Whether its rate was seen to hold long enough to tell a late packet from another rate.

@@ -59,10 +59,11 @@ impl Flow {
     }
 
     /// How much longer than usual the present packet, which passed at `at`, took to get here, if that is
-    /// beyond doubt.
+    /// beyond doubt. A clock with long ticks drifts, and is driven by a coarser timer: it adds up to a tick.
     pub(crate) fn proven_late(&self, at: Instant) -> Option<Duration> {
         let late = self.queued_on_way.get().filter(|late| late.is_positive())?;
-        self.clock.proves(late, at).then_some(late)
+        let shown = !self.clock.ticks_slowly() || late >= self.clock.tick();
+        (shown && self.clock.proves(late, at)).then_some(late)
     }
 
     /// How much longer than usual the present packet took, unless its sender's clock ticks more slowly than

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::{Flow, HOLE_BYTES_MAX};
-use crate::words::limits::{HELD_BACK_MIN, TIMER_TICK};
+use crate::words::limits::{DELAYED_ACK_MIN, HELD_BACK_MIN, TIMER_TICK};
 
 /// No delayed-ACK timer runs longer: 200 ms (TCP_DELACK_MAX, include/net/tcp.h; Windows), 100 ms (BSD).
 const PEER_TIMER_MAX: Duration = Duration::from_millis(200);
@@ -131,9 +131,10 @@ impl Flow {
 
     /// How long the peer may have had bytes of this direction without acknowledging them, whatever its
     /// program did: the longest timer that it has shown, which may grow with the round trip
-    /// (tcp_send_delayed_ack, net/ipv4/tcp_output.c).
+    /// (tcp_send_delayed_ack, net/ipv4/tcp_output.c). One that has always been sooner than the shortest timer has
+    /// not shown its own.
     pub(crate) fn peer_timer(&self, rtt: Duration) -> Option<Duration> {
-        let longest = self.peer_timer + self.peer_timer.divided_by(4);
+        let longest = (self.peer_timer + self.peer_timer.divided_by(4)).max(DELAYED_ACK_MIN);
         let bounded = longest.max(rtt.min(PEER_TIMER_MAX)) + TIMER_TICK.times(2);
         self.peer_timer.is_positive().then_some(bounded)
     }

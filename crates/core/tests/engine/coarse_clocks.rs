@@ -1,0 +1,72 @@
+//! Delays that a time-stamp clock's ticks, or a host's timer, are too coarse to show.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::report::Confidence::Likely;
+use tcpwhy_wire::Segment;
+
+use crate::packet_log::{End, each, log, ms};
+use crate::seen::Seen;
+
+/// The client's clock, in ticks of so many ms.
+fn ticking(mut segments: Vec<Segment>, tick_ms: u32) -> Vec<Segment> {
+    for segment in &mut segments {
+        let Some(stamps) = segment.options.timestamps.as_mut() else { continue };
+        if segment.src == crate::packet_log::CLIENT {
+            stamps.val /= tick_ms;
+        } else {
+            stamps.ecr /= tick_ms;
+        }
+    }
+    segments
+}
+
+/// A request's stamp is 55.9 ms older than a clock of 100 ms allows (packet 547 of a server's capture, whose client's
+/// clock had drifted): the clock does not show so little. It does show 250 ms.
+#[test]
+fn less_than_a_long_tick_is_no_delay() {
+    for (late, shown) in [(150, 0.), (350, 250.)] {
+        let polls = each(0..40, |n| format!("@{} C 60\n +1 S 90\n +0 C ack", 300 * (n + 1)));
+        let text = format!("handshake\n{polls}\n @12300 C 60 late={late}\n +1 S 90\n +0 C ack");
+        let seen = Seen::of(ticking(log(text).rtt(ms(46)).capture(End::Server), 100), "the server");
+        let queued = seen.exchange(41).ns(Cause::Queueing, Path);
+        assert!(queued >= ms(shown) && queued <= ms(shown + 1.), "{seen}");
+        seen.exchange(41).elapsed(ms(47. + shown), ms(1));
+    }
+}
+
+/// With ticks of 4 ms, the fastest packet so far may have left at a tick's end, and a faster one at another's beginning
+/// (packets 359 to 369 of a VPN's capture at its server, between hosts 0.2 ms apart).
+#[test]
+fn a_faster_packet_within_the_same_tick_shows_no_delay() {
+    for (late, shown) in [(0., 0.), (20., 20.)] {
+        let text = format!(
+            "handshake\n{}\n @6303.8 C 60 late={late}\n +45 S 90 #r\n @6400 C ack\n +0 S 10\n +0 C ack",
+            each(0..20, |n| format!(
+                "@{} C 60 late={late}\n +1 S 90\n +0 C ack",
+                f64::from(300 * (n + 1)) + 3.8
+            ))
+        );
+        let seen = Seen::of(ticking(log(text).rtt(ms(0.2)).capture(End::Server), 4), "the server");
+        let queued = seen.exchange(21).ns(Cause::Queueing, Path);
+        assert!(queued >= ms(shown * 0.7) && queued <= ms(shown + 1.), "{seen}");
+    }
+}
+
+/// A first request is acknowledged 8 ms late, which is nobody's timer, and the next one's reply, 23 ms late, is its
+/// first acknowledgement (packets 4 to 9 of a web server's capture): no host has to acknowledge within 18 ms. What
+/// takes 150 ms without an acknowledgement was on its way, where the timer is one of 40.
+#[test]
+fn a_delay_that_is_no_timer_bounds_no_acknowledgement() {
+    for (first, reply, on_its_way) in [(8, 23, 0.), (40, 150, 92.)] {
+        let text = format!(
+            "handshake\n +1 C 579 #q\n q+{first} S ack\n +100 S 1153\n +0 C ack\n +960 C 610\n +{reply} S 1107\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(1.9)).seen_at(End::Client);
+        let bill = seen.exchange(2);
+        assert!(bill.ns(Cause::Queueing, Path) - ms(on_its_way) <= ms(1), "{seen}");
+        assert!(bill.ns(Cause::Queueing, Path) >= ms(on_its_way) - ms(1), "{seen}");
+        assert!(bill.of(Cause::ServerThink).confidence >= Likely || on_its_way > 0., "{seen}");
+        assert!(bill.ns(Cause::ServerThink, Server) >= ms(22), "{seen}");
+    }
+}
