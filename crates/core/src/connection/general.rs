@@ -54,6 +54,9 @@ impl Connection {
         if segment.options.beside_stamps > self.flows[from].other_options {
             self.on_other_options(segment, from);
         }
+        if self.flows[from].options_cut && !segment.options.cut {
+            self.on_whole_options(segment, from);
+        }
         // Whether it is this connection's at all, before it changes a direction.
         if self.is_stray(segment, from)
             || self.is_unacceptable(segment, from)

@@ -358,6 +358,18 @@ impl Connection {
         }
     }
 
+    /// The options of a SYN were cut off, but not those of a later segment: one without time stamps shows
+    /// that the SYN offered none (RFC 7323, 3.2).
+    #[cold]
+    fn on_whole_options(&mut self, segment: &Segment, from: usize) {
+        let flow = &mut self.flows[from];
+        let told = !flow.unstamped && !segment.flags.syn() && !segment.flags.rst();
+        if told && segment.options.timestamps.is_none() {
+            flow.unstamped = true;
+            self.learn_sizes();
+        }
+    }
+
     fn is_on_one_host(&self) -> bool {
         let [client, server] = self.ends.get();
         client.addr == server.addr || client.is_loopback() && server.is_loopback()

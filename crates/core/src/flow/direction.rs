@@ -49,6 +49,8 @@ pub(crate) struct Flow {
     pub mss_announced: Option<u16>,
     pub window_scale: Option<u8>,
     pub options_cut: bool,
+    /// Those of a later segment were not, and it has no time stamps.
+    pub unstamped: bool,
     pub timestamps: bool,
     /// Most bytes of other options seen on full segments (SACK, RFC 6824's DSS, RFC 2385's digest, AccECN).
     pub other_options: u8,
@@ -129,6 +131,7 @@ impl Flow {
             mss_announced: None,
             window_scale: None,
             options_cut: false,
+            unstamped: false,
             other_options: 0,
             timestamps: false,
             fin: None,
@@ -176,7 +179,8 @@ impl Flow {
         self.side = side;
         (self.first, self.snd_nxt, self.highest_ack, self.bytes) = (None, None, None, 0);
         (self.mss_announced, self.window_scale, self.timestamps) = (None, None, false);
-        (self.options_cut, self.other_options, self.fin, self.snd_sml) = (false, 0, None, None);
+        (self.options_cut, self.unstamped, self.other_options) = (false, false, 0);
+        (self.fin, self.snd_sml) = (None, None);
         self.last_data = None;
         self.view = View::default();
         self.rto = RtoEstimator::default();
@@ -212,8 +216,10 @@ impl Flow {
 
     /// Length of the options in each segment.
     pub(crate) fn options_len(&self) -> u32 {
-        // If the snap length cuts them off, assume time stamps: nearly all hosts send them.
-        let stamps = if self.timestamps || self.options_cut { TIMESTAMP_OPTION_LEN } else { 0 };
+        // If the snap length cuts a SYN's off, assume time stamps: nearly all hosts send them. A header without
+        // them says otherwise.
+        let may_stamp = self.options_cut && !self.unstamped;
+        let stamps = if self.timestamps || may_stamp { TIMESTAMP_OPTION_LEN } else { 0 };
         stamps + u32::from(self.other_options)
     }
 

@@ -32,6 +32,7 @@ mod invariants;
 mod listening;
 mod listing;
 mod loopback;
+mod made_worse;
 mod memory;
 mod midway;
 mod missing;

@@ -190,7 +190,7 @@ impl Flow {
         // RFC 9293, 3.7.1: the default without the option.
         self.mss_announced = syn.options.mss.or((!syn.options.cut).then_some(536));
         self.window_scale = syn.options.window_scale;
-        self.options_cut = syn.options.cut;
+        (self.options_cut, self.unstamped) = (syn.options.cut, false);
         self.timestamps = syn.options.timestamps.is_some();
         self.first = Some(syn.seq + 1);
         // Linux gives a SYN-ACK the IP ID 0 and begins to count after it (ip_build_and_send_pkt,

@@ -1,0 +1,38 @@
+//! A capture made worse (begun midway, cut to 64 bytes, stamped in whole milliseconds) says less than the
+//! whole one, or the same, never something else.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::Path;
+use tcpwhy_wire::{Segment, TcpOptions};
+
+use crate::packet_log::{End, SERVER, log, ms, settled};
+use crate::seen::{HAIR, Seen};
+
+/// 64 bytes of each frame lack a SYN's options, but not those of a segment that has none: it takes 1,460
+/// bytes of payload, and one IP identification. The second copy of a segment is no second sighting of the
+/// first.
+#[test]
+fn a_full_segment_without_options_is_one_packet() {
+    let text = settled(4)
+        + "+5 C 100 #q\n q+1 S 1460 lost more\n +0 S 1460x3\n +0 C ack\n +0 S 800..2260 lost #again
+ again+400 S 800..2260\n +0 C ack";
+    let talk = log(text).rtt(ms(80)).without_timestamps();
+    let mut segments = talk.capture(End::Server);
+    let of_server = |one: &&mut Segment| one.src == SERVER && !one.flags.syn();
+    for (segment, id) in segments.iter_mut().filter(of_server).zip(700..) {
+        segment.ip_id = Some(id); // one for each, as none is larger than a packet
+    }
+    let whole = Seen::of(segments.clone(), "the server").spent(Cause::Rto, Path);
+    assert!(whole >= ms(399), "{whole}");
+    for options in segments.iter_mut().map(|segment| &mut segment.options) {
+        let announced = options.mss;
+        if announced.is_some() || !options.sack().is_empty() {
+            *options = TcpOptions::default();
+            (options.mss, options.cut) = (announced, true);
+        }
+    }
+    let seen = Seen::of(segments, "64 bytes of each frame");
+    let cut = seen.spent(Cause::Rto, Path);
+    assert!((cut - whole).max(whole - cut) <= HAIR, "{cut} for {whole}: {seen}");
+    assert_eq!(seen.notes("duplicates"), 0, "{seen}");
+}
