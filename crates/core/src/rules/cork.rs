@@ -36,7 +36,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if let Some(verdict) = announced_more(wait) {
         return Some(verdict);
     }
-    let small = wait.segment.payload_len < wait.mss;
+    let small = wait.segment.payload_len < wait.mss && !may_be_full(wait);
     if wait.class != SegmentClass::New
         || !small
         || wait.last.queue == SendQueue::Emptied
@@ -72,12 +72,19 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Timer })
 }
 
+/// Whether the segment may be as large as its receiver takes: without both SYNs, only others show how
+/// large that is, and a capture on the sender may have them as super-segments, however these are cut.
+fn may_be_full(wait: &Wait<'_>) -> bool {
+    let announced = wait.flow.mss_announced.is_some() && wait.peer.mss_announced.is_some();
+    !announced && wait.segment.payload_len >= FULL_MIN
+}
+
 /// MSG_MORE holds for one call (tcp_push, net/ipv4/tcp.c): the next acknowledgement releases the
 /// partial segment. It lacks PSH although it can only be short because the written data ended
 /// there.
 fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
     let (flow, segment) = (wait.flow, wait.segment);
-    let partial = segment.payload_len < wait.mss;
+    let partial = segment.payload_len < wait.mss && !may_be_full(wait);
     let flags = segment.flags;
     if wait.class != SegmentClass::New
         || !partial
@@ -171,6 +178,9 @@ fn blur(rtt_to_sender: Duration, rtt_to_receiver: Duration) -> Duration {
 /// The time from a host's timer to its interface. Source: recordings of corked replies, of 20 to 80
 /// us.
 const TICK_BLUR: Duration = Duration::from_micros(100);
+
+/// Bytes in a full segment, at least: IPv6's least packet of 1,280 (RFC 8200, 5) less headers and stamps.
+const FULL_MIN: u32 = 1208;
 
 /// A sleep of 200 ms ends at most this late. Source: none written down.
 const SLEEP_LATE: Duration = Duration::from_micros(800);

@@ -2,11 +2,16 @@
 //! whole one, or the same, never something else.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::Path;
+use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_wire::{Segment, TcpOptions};
 
-use crate::packet_log::{End, SERVER, log, ms, settled};
+use crate::packet_log::{End, PacketLog, SERVER, each, log, ms, settled};
 use crate::seen::{HAIR, Seen};
+
+/// Without a handshake.
+fn midway(log: &PacketLog, end: End) -> Seen {
+    Seen::of(log.capture(end).split_off(3), &format!("the {end:?}, midway"))
+}
 
 /// 64 bytes of each frame lack a SYN's options, but not those of a segment that has none: it takes 1,460
 /// bytes of payload, and one IP identification. The second copy of a segment is no second sighting of the
@@ -35,4 +40,18 @@ fn a_full_segment_without_options_is_one_packet() {
     let cut = seen.spent(Cause::Rto, Path);
     assert!((cut - whole).max(whole - cut) <= HAIR, "{cut} for {whole}: {seen}");
     assert_eq!(seen.notes("duplicates"), 0, "{seen}");
+}
+
+/// Behind two pieces of 1,446 bytes, as the capture has them, one segment of 1,430 leaves with each
+/// acknowledgement of the one before: that may be all that the path takes. One of 600 bytes is partial.
+#[test]
+fn a_segment_that_may_be_full_is_not_corked() {
+    for (bytes, corked) in [(1430, false), (600, true)] {
+        let more = each(0..6, |n| format!(" +0 S {bytes} more\n +0 C ack ack={}", 2892 + n * bytes));
+        let text = format!(
+            "handshake\n +5 C 100 #q\n q+1 S 1446x2 more\n +0 C ack ack=1446\n{more}\n +0 S 300\n +0 C ack"
+        );
+        let seen = midway(&log(text).rtt(ms(150)).without_timestamps(), End::Server);
+        assert_eq!(seen.spent(Cause::Cork, Server) > ms(100), corked, "{bytes}: {seen}");
+    }
 }
