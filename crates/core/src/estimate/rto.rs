@@ -68,6 +68,11 @@ impl RtoEstimator {
         self.srtt.get().map_or(first, |srtt| srtt + self.rttvar.max(RTO_MIN))
     }
 
+    /// The smoothed round trip, after more than one.
+    pub(crate) fn settled(&self) -> Option<Duration> {
+        self.srtt.get().filter(|_| self.settling)
+    }
+
     /// The smoothed round trip.
     pub(crate) fn srtt(&self) -> Option<Duration> {
         self.srtt.get()

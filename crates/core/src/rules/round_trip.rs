@@ -101,7 +101,7 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
         Confidence::Certain
     } else if pair.shown[end] {
         Confidence::Likely
-    } else if pair.bound[end] || pair.is_ambiguous(end) || is_timers(tap_rtt) {
+    } else if pair.bound[end] || pair.is_ambiguous(end) || is_timers(tap_rtt) || !is_agreed(pair, end) {
         Confidence::Possible
     } else {
         Confidence::Likely
@@ -122,6 +122,17 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
         round_trip(tap_rtt - queued),
         Some(stood.detail(Detail { form: Some(Form::Standing), ..Detail::default() })),
     )
+}
+
+/// Whether other round trips to an end, of this connection or others, agree with the least of a connection
+/// without a handshake. A first one may be a queue's, or a program's.
+fn is_agreed(pair: &Pair<'_>, end: usize) -> bool {
+    let tap_rtt = pair.tap_rtt[end];
+    let play = QUEUED_MIN.max(tap_rtt.divided_by(QUEUE_SHARE));
+    let least = pair.tap_rtt[CLIENT] + pair.tap_rtt[SERVER];
+    let steady = pair.flows[1 - end].rto.settled().is_some_and(|smoothed| smoothed - least <= play);
+    let known = pair.path_memory.shown(end).is_some_and(|known| tap_rtt - known <= play);
+    tap_rtt < QUEUED_MIN || steady || known
 }
 
 /// How much longer the round trip to an end, now `tap_rtt`, is than the least of all connections

@@ -3,6 +3,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::report::Confidence::{Likely, Possible};
 use tcpwhy_wire::{Segment, TcpOptions};
 
 use crate::packet_log::{End, PacketLog, SERVER, each, log, ms, settled};
@@ -53,5 +54,20 @@ fn a_segment_that_may_be_full_is_not_corked() {
         );
         let seen = midway(&log(text).rtt(ms(150)).without_timestamps(), End::Server);
         assert_eq!(seen.spent(Cause::Cork, Server) > ms(100), corked, "{bytes}: {seen}");
+    }
+}
+
+/// The first acknowledgement of a capture that begins midway had a queue's delay. Nothing agrees with it, as
+/// later ones do with each other.
+#[test]
+fn a_round_trip_that_none_agrees_with_is_no_more_than_possible() {
+    let round = "+5 C 100\n +0 S ack\n +5 S 200\n +0 C ack\n".repeat(3);
+    for (late, expected) in [(600, Possible), (0, Likely)] {
+        let first = format!("+5 C 100 late={late}\n +0 S ack\n +0.3 S 200\n +0 C ack\n");
+        let talk = log(format!("handshake\n {first}{round}")).rtt(ms(70));
+        let seen = midway(&talk, End::Client);
+        let n = if late > 0 { 1 } else { 3 };
+        let way = seen.exchange(n);
+        assert_eq!(way.of(Cause::RoundTrip).confidence, expected, "{seen}");
     }
 }
