@@ -9,17 +9,19 @@
 //! the host dropped it. Elsewhere, it is less likely that a path loses four small packets in a row
 //! right after a handshake.
 
-use tcpwhy_wire::{Instant, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::Connection;
 use crate::bill::revise::Revision;
 use crate::flow::ends::{CLIENT, SERVER, side};
-use crate::rules::{late_request, server_think};
+use crate::rules::{handshake, late_request, server_think};
 use crate::words::form::Form;
 use crate::words::limits::BESIDE;
 
 /// Retransmissions in a row: at this many, a drop by the host is likelier than loss on the path.
 const COPIES_MIN: u8 = 3;
+/// What a clock of milliseconds measures as nothing is less than this.
+const CLOCK_TICK: Duration = Duration::from_millis(1);
 /// How drops by a full accept queue are reported.
 pub(crate) const FORM: Form = Form::AcceptQueue;
 
@@ -54,7 +56,7 @@ impl Connection {
     #[inline(never)]
     pub(super) fn is_ignored_beside(&self) -> bool {
         let [client, server] = [CLIENT, SERVER].map(|end| self.path_memory.min(end));
-        server.zip(client).is_some_and(|(own, other)| own.times(BESIDE) <= other)
+        server.zip(client).is_some_and(|(own, other)| self.is_much_nearer(own, other))
     }
 
     /// Whether packets that pass the capture have practically reached this end's host.
@@ -62,8 +64,23 @@ impl Connection {
         let near = self.tap_rtt[end]
             .get()
             .zip(self.tap_rtt[1 - end].get())
-            .is_some_and(|(own, other)| own.times(BESIDE) <= other);
+            .is_some_and(|(own, other)| self.is_much_nearer(own, other));
         self.is_on_one_host() || near
+    }
+
+    /// Whether the capture is beside an end at the distance `own`. A clock of milliseconds measures distances
+    /// below its tick as none.
+    fn is_much_nearer(&self, own: Duration, other: Duration) -> bool {
+        let whole = |way: Duration| way.as_nanos() % CLOCK_TICK.as_nanos() == 0;
+        let coarse = !self.fine && whole(own) && whole(other);
+        let tick = if coarse { CLOCK_TICK } else { Duration::ZERO };
+        (own + tick).times(BESIDE) <= other
+    }
+
+    /// [`handshake::is_longer`], where a clock of milliseconds may have measured the path as nothing.
+    pub(super) fn is_opened_longer(&self, took: Duration, path: Duration) -> bool {
+        let least = if self.fine { Duration::ZERO } else { CLOCK_TICK };
+        handshake::is_longer(took, path.max(least))
     }
 
     /// Whether the first data is acknowledged later than any host can have delayed an ACK of its last

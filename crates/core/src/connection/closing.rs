@@ -9,11 +9,13 @@ use super::roles::Parked;
 use super::turn::Paired;
 use super::{Connection, accepting};
 use crate::bill::account::Account;
+use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::bill::line::LineView;
 use crate::bill::revise::{Guess, Revision};
 use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER, side};
+use crate::flow::handshake::Setup;
 use crate::flow::segment_class::LastData;
 use crate::rules::handshake;
 use crate::rules::round_trip::Shortened;
@@ -215,6 +217,15 @@ impl Connection {
     #[inline]
     pub(super) fn stands(&self, end: usize) -> bool {
         self.varies(end) || round_trip::above_least(&self.path_memory, end, self.tap_rtt(end)).is_some()
+    }
+
+    /// Whether nothing else shows a path as long as the handshake: later answers came sooner, another connection of
+    /// these hosts knows a shorter path, or a clock of milliseconds may have measured the path as nothing.
+    fn is_setup_bounded(&self, setup: &Setup, stood: &[Option<Charge>; 2]) -> bool {
+        let above = |end: usize| round_trip::above_least(&self.path_memory, end, self.tap_rtt(end));
+        let known_shorter = [CLIENT, SERVER].iter().any(|&end| stood[end].is_none() && above(end).is_some());
+        let longer = |took| !self.fine && self.is_opened_longer(took, self.way_of(setup));
+        known_shorter || setup.opened().is_some_and(|took| self.answers.came_sooner(took) || longer(took))
     }
 
     /// Whether the round trip to an end has become shorter, and may do so again.
@@ -441,12 +452,7 @@ impl Connection {
         let server = if behind { (Duration::ZERO, false) } else { (server, !self.is_ambiguous()) };
         let late = self.opened_late(setup, server.0);
         let (client, mut sure) = round_trip::to_client(&pair);
-        // Nothing else shows so long a path, or a closer host has taken over from the one that answered the
-        // SYN, or later answers came sooner, or another connection of these hosts knows a shorter path.
-        let bounded = setup.opened().is_some_and(|took| self.answers.came_sooner(took));
-        let above = |end: usize| round_trip::above_least(&self.path_memory, end, self.tap_rtt(end));
-        let known_shorter = [CLIENT, SERVER].iter().any(|&end| stood[end].is_none() && above(end).is_some());
-        let bounded = bounded || known_shorter || pair.varies[SERVER];
+        let bounded = self.is_setup_bounded(setup, &stood) || pair.varies[SERVER];
         if self.is_unproven() || self.answers.is_of_another() || bounded {
             sure = sure.min(Confidence::Likely);
         }

@@ -2,9 +2,10 @@
 //! whole one, or the same, never something else.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{Likely, Possible};
-use tcpwhy_wire::{Segment, TcpOptions};
+use tcpwhy_core::report::Kind;
+use tcpwhy_wire::{Instant, Segment, TcpOptions};
 
 use crate::packet_log::{End, PacketLog, SERVER, each, log, ms, settled};
 use crate::seen::{HAIR, Seen};
@@ -12,6 +13,13 @@ use crate::seen::{HAIR, Seen};
 /// Without a handshake.
 fn midway(log: &PacketLog, end: End) -> Seen {
     Seen::of(log.capture(end).split_off(3), &format!("the {end:?}, midway"))
+}
+
+/// By a clock of milliseconds.
+fn in_whole_ms(log: &PacketLog, end: End) -> Seen {
+    let whole = |at: Instant| Instant::from_nanos(at.as_nanos() / 1_000_000 * 1_000_000);
+    let segments = log.capture(end).into_iter();
+    Seen::of(segments.map(|one| Segment { at: whole(one.at), ..one }).collect(), "whole milliseconds")
 }
 
 /// 64 bytes of each frame lack a SYN's options, but not those of a segment that has none: it takes 1,460
@@ -69,5 +77,35 @@ fn a_round_trip_that_none_agrees_with_is_no_more_than_possible() {
         let n = if late > 0 { 1 } else { 3 };
         let way = seen.exchange(n);
         assert_eq!(way.of(Cause::RoundTrip).confidence, expected, "{seen}");
+    }
+}
+
+/// By a clock of milliseconds both ends of a network of 0.2 ms are as near: neither is known to have dropped
+/// a SYN that passed.
+#[test]
+fn a_coarse_clock_does_not_show_who_dropped_a_syn() {
+    let text =
+        "@0 C syn refused\n @1000 C syn\n +0 S syn\n +0 C ack\n +5 C 100\n +0 S ack\n +5 S 200\n +0 C ack";
+    let lost = log(text).rtt(ms(0.2));
+    for seen in [lost.seen_at(End::Client), in_whole_ms(&lost, End::Client)] {
+        assert!(seen.lines(Cause::SynRetransmit, Server).is_empty(), "{seen}");
+        assert!(seen.spent(Cause::SynRetransmit, Path) >= ms(999), "{seen}");
+    }
+    let dropped = lost.seen_at(End::Server);
+    assert!(!dropped.lines(Cause::SynRetransmit, Server).is_empty(), "{dropped}");
+}
+
+/// A handshake of 80 ms and acknowledgements within 0.5 ms: a host in between acknowledges, or the server
+/// took its time to accept. A clock of milliseconds does not make either less likely.
+#[test]
+fn a_handshake_longer_than_a_coarse_clock_s_way_is_not_certain() {
+    let text = "@0 C syn\n +80 S syn\n +0 C ack\n".to_owned()
+        + &"+5 C 100 #q\n q+0 S ack\n q+90 S 200\n +0 C ack\n".repeat(3);
+    let talk = log(text).rtt(ms(0.4));
+    for seen in [talk.seen_at(End::Client), in_whole_ms(&talk, End::Client)] {
+        let setup = seen.setup();
+        assert_eq!(setup.exchange.kind, Kind::Setup);
+        let way = seen.lines(Cause::Handshake, Client);
+        assert!(way.iter().all(|line| line.confidence <= Likely), "{seen}");
     }
 }

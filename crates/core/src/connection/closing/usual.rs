@@ -38,7 +38,7 @@ impl Connection {
             return false;
         }
         let other = self.answers.is_of_another() || self.answers.came_sooner(took);
-        let doubtful = handshake::is_longer(took, path) || self.is_unproven() || other;
+        let doubtful = self.is_opened_longer(took, path) || self.is_unproven() || other;
         let sure = if doubtful { Confidence::Likely } else { Confidence::Certain };
         let way = handshake::usual(took + self.tap_rtt(CLIENT), sure, [first, last]);
         let closed = Closed { start: begun_at, packets: [first, last], ..self.closed(ledger) };
