@@ -51,12 +51,7 @@ impl Connection {
         // Its sender's distance, before anything from that sender is judged by it.
         self.learn_distance(segment, from);
         // The size of full segments, before any is counted.
-        if segment.options.beside_stamps > self.flows[from].other_options {
-            self.on_other_options(segment, from);
-        }
-        if self.flows[from].options_cut && !segment.options.cut {
-            self.on_whole_options(segment, from);
-        }
+        self.learn_options(segment, from);
         // Whether it is this connection's at all, before it changes a direction.
         if self.is_stray(segment, from)
             || self.is_unacceptable(segment, from)
@@ -124,6 +119,17 @@ impl Connection {
         }
         self.last_at = at;
         self.now = self.now.max(at);
+    }
+
+    /// Learns how much room options take in each segment.
+    #[inline]
+    fn learn_options(&mut self, segment: &Segment, from: usize) {
+        if segment.options.beside_stamps > self.flows[from].other_options {
+            self.on_other_options(segment, from);
+        }
+        if self.flows[from].options_cut && !segment.options.cut {
+            self.on_whole_options(segment, from);
+        }
     }
 
     /// Counts the packet, and learns its sender's distance from its time stamp echo or from its
