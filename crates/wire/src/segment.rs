@@ -19,7 +19,7 @@ impl Endpoint {
     /// Whether only the host itself has this address (RFC 1122, 3.2.1.3, g; RFC 4291, 2.5.3).
     #[inline]
     pub const fn is_loopback(self) -> bool {
-        self.addr == 1 || self.addr >> 24 == 0xffff_7f
+        self.addr == 1 || self.addr >> 24 == 0x00ff_ff7f
     }
 
     /// From the four bytes of an IPv4 address.
