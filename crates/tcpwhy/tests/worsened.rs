@@ -75,7 +75,7 @@ const WORSENINGS: &[Worsening] = &[
     ("twice, cut differently", |all| twice(all, true), [0, 0, 0]),
     ("super-segments split", split, [6, 2, 0]),
     ("segments merged", merged, [0, 0, 0]),
-    (CUT, |all| all.to_vec(), [5, 5, 10]),
+    (CUT, |all| all.to_vec(), [7, 5, 10]),
     ("without the last quarter", |all| all.get(..all.len() * 3 / 4).unwrap_or_default().to_vec(), [0, 0, 0]),
     ("in bunches of 250 µs", bunches, [38, 106, 1]),
     ("out of order by 20 µs", two_queues, [1, 0, 0]),

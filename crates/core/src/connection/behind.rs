@@ -40,16 +40,6 @@ impl Connection {
         self.answers.beyond(opened, near, || true).map(Beyond::by_guess)
     }
 
-    /// Whether the reply that has just passed did not wait beyond another host: the clock that stamped the SYN-ACK
-    /// and the request's acknowledgement says that it left soon after the latter.
-    #[inline]
-    pub(super) fn is_answered_on_its_clock(&self) -> bool {
-        let Some(near) = self.tap_rtt[SERVER].get().filter(|_| self.beyond().is_some()) else { return false };
-        let clock = &self.flows[SERVER].clock;
-        let opened = self.setup.as_ref().and_then(Setup::last_syn_ack).map(|(at, _)| at);
-        opened.is_some() && clock.began() == opened && clock.slowed_down(near).is_some()
-    }
-
     /// Whether there may be another host beyond the one that acknowledges for the server.
     #[inline]
     pub(super) fn may_be_behind(&self) -> bool {

@@ -194,7 +194,6 @@ impl Connection {
         let timing = self.timing(open, segment.at, from);
         let own_time = timing.is_some_and(|timing| self.models[from].answers.is_own(timing))
             || self.came_too_soon(open, segment.at, from);
-        self.answers.one_clock |= from == SERVER && self.is_answered_on_its_clock();
         let mut verdict = server_think::judge(&self.pair(), open, segment, class, own_time);
         let late = late_request::answers_late(&self.pair(), open, segment)
             && !server_think::is_spurious(self.tap_rtt(from), open, segment);

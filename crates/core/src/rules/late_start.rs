@@ -52,11 +52,6 @@ pub(crate) fn on_its_way(
     Some(late.evidence(segment.packet, 0).detail(detail))
 }
 
-/// Whether the fastest packet so far may be faster by this much only because it left later in its tick.
-fn is_a_ticks(flow: &Flow, more: Duration) -> bool {
-    flow.clock.ticks_slowly() && more < flow.clock.tick().times(2)
-}
-
 /// A packet that took less time than any before shows that the first segment had been delayed.
 /// `flow` is its sender.
 pub(crate) fn charge(flow: &Flow, open: &mut Open) {
@@ -64,11 +59,6 @@ pub(crate) fn charge(flow: &Flow, open: &mut Open) {
     let (Some(then), Some(now)) = (open.way_base.get(), flow.clock.base()) else { return };
     let more = then - now;
     if more < QUEUED_MIN.max(flow.grain().times(2)) || more > LATE_MAX || flow.on_one_host {
-        return;
-    }
-    // What lies before it may be billed already: to a first copy that nobody saw.
-    let more = if open.start < open.passed { more.min(open.client_idle) } else { more };
-    if is_a_ticks(flow, more) || !more.is_positive() {
         return;
     }
     let detail = Detail { form: Some(Form::Request), ..Detail::default() };

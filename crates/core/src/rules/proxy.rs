@@ -7,7 +7,7 @@
 //! Likely where a host must be in between, or where acknowledgements alone show it and answers take
 //! about as long.
 //! Refuted by: one answer that comes sooner (the handshake had waited for ARP, or for a radio);
-//! time stamps by which the SYN-ACK was as much later, or an answer left soon; where a host must be in between, a path
+//! time stamps by which the SYN-ACK was as much later; where a host must be in between, a path
 //! beyond it that is as short as that.
 //! Source: RFC 3135 (PEPs); observed of VirtualBox, QEMU (slirp) and Docker Desktop, which accept a
 //! connection only once their own to the server is open.
@@ -66,8 +66,7 @@ pub(crate) struct Answers {
     pub taken_over: bool,
     /// It acknowledged much sooner, with an earlier time stamp.
     pub stale: bool,
-    /// Its time stamps put the SYN-ACK later by as much, or an answer soon behind its request: the same host has
-    /// sent both.
+    /// Its time stamps put the SYN-ACK later by as much: the same host has sent both.
     pub one_clock: bool,
 }
 
