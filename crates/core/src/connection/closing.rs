@@ -9,7 +9,6 @@ use super::roles::Parked;
 use super::turn::Paired;
 use super::{Connection, accepting};
 use crate::bill::account::Account;
-use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::bill::line::LineView;
 use crate::bill::revise::{Guess, Revision};
@@ -216,16 +215,15 @@ impl Connection {
     /// know a shorter one, or this one has varied.
     #[inline]
     pub(super) fn stands(&self, end: usize) -> bool {
-        self.varies(end) || round_trip::above_least(&self.path_memory, end, self.tap_rtt(end)).is_some()
+        let ways = [self.tap_rtt(CLIENT), self.tap_rtt(SERVER)];
+        self.varies(end) || round_trip::may_stand(&self.flows, &self.path_memory, end, ways, self.now)
     }
 
-    /// Whether nothing else shows a path as long as the handshake: later answers came sooner, another connection of
-    /// these hosts knows a shorter path, or a clock of milliseconds may have measured the path as nothing.
-    fn is_setup_bounded(&self, setup: &Setup, stood: &[Option<Charge>; 2]) -> bool {
-        let above = |end: usize| round_trip::above_least(&self.path_memory, end, self.tap_rtt(end));
-        let known_shorter = [CLIENT, SERVER].iter().any(|&end| stood[end].is_none() && above(end).is_some());
+    /// Whether nothing else shows a path as long as the handshake: later answers came sooner, or a clock of
+    /// milliseconds may have measured the path as nothing.
+    fn is_setup_bounded(&self, setup: &Setup) -> bool {
         let longer = |took| !self.fine && self.is_opened_longer(took, self.way_of(setup));
-        known_shorter || setup.opened().is_some_and(|took| self.answers.came_sooner(took) || longer(took))
+        setup.opened().is_some_and(|took| self.answers.came_sooner(took) || longer(took))
     }
 
     /// Whether the round trip to an end has become shorter, and may do so again.
@@ -452,7 +450,7 @@ impl Connection {
         let server = if behind { (Duration::ZERO, false) } else { (server, !self.is_ambiguous()) };
         let late = self.opened_late(setup, server.0);
         let (client, mut sure) = round_trip::to_client(&pair);
-        let bounded = self.is_setup_bounded(setup, &stood) || pair.varies[SERVER];
+        let bounded = self.is_setup_bounded(setup) || pair.varies[SERVER];
         if self.is_unproven() || self.answers.is_of_another() || bounded {
             sure = sure.min(Confidence::Likely);
         }

@@ -29,8 +29,8 @@ use crate::words::report::{Confidence, Detail, Kind};
 /// A queue is at least one part in this many of the path, and varies by one part in this many.
 /// Source: none written down.
 const QUEUE_SHARE: i64 = 4;
-/// Paths between the same hosts differ by less; on one longer by this much a queue shows by its round trips,
-/// not only by time stamps. Source: none written down.
+/// Paths between the same hosts differ by less; a path longer by this much may have a queue, or
+/// lead to another host. Source: none written down.
 const OTHER_WAY_MAX: Duration = Duration::from_millis(20);
 /// A path that varies is steady again if its smoothed round trip is above the least by at most one part in
 /// this many. Source: none written down.
@@ -113,7 +113,8 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
     let Some((queued, seen)) = standing(pair.flows, pair.path_memory, end, pair.tap_rtt, pair.now, above)
     else {
         // It is another path, or this connection was queued throughout.
-        return (Charge::new(Cause::RoundTrip, sender, tap_rtt, sure.min(Confidence::Likely)), None);
+        let sure = if above >= OTHER_WAY_MAX { sure.min(Confidence::Likely) } else { sure };
+        return (Charge::new(Cause::RoundTrip, sender, tap_rtt, sure), None);
     };
     let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
     let confidence = if seen { Confidence::Likely } else { Confidence::Possible };
@@ -141,6 +142,21 @@ fn is_agreed(pair: &Pair<'_>, end: usize) -> bool {
 pub(crate) fn above_least(path_memory: &PathMemory, end: usize, tap_rtt: Duration) -> Option<Duration> {
     let path = path_memory.min(end).filter(|path| tap_rtt - *path >= QUEUED_MIN)?;
     Some(tap_rtt - path).filter(|above| *above >= path.divided_by(QUEUE_SHARE))
+}
+
+/// Whether the round trip to an end may not be all path, as other connections have seen it shorter:
+/// part of it was queueing, or this is a longer path.
+#[inline]
+pub(crate) fn may_stand(
+    flows: &[Flow; 2],
+    path_memory: &PathMemory,
+    end: usize,
+    tap_rtt: [Duration; 2],
+    now: Instant,
+) -> bool {
+    above_least(path_memory, end, tap_rtt[end]).is_some_and(|above| {
+        above >= OTHER_WAY_MAX || standing(flows, path_memory, end, tap_rtt, now, above).is_some()
+    })
 }
 
 /// How much of the excess `above` was queueing, and whether such a queue was seen; nothing if there
