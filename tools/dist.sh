@@ -14,7 +14,7 @@ counts=$target/counts
 flags=${RUSTFLAGS:-}
 
 # The component belongs to the toolchain that rustup keeps for this user; only CI adds to it unasked.
-[ -x "$merge" ] || [ "${CI:-}" != true ] || rustup component add llvm-tools || true
+[ -x "$merge" ] || [ "${CI:-}" != true ] || rustup component add llvm-tools >&2 || true
 if [ ! -x "$merge" ]; then
     echo "built without a profile, about a tenth slower: there is no llvm-profdata; \`rustup component add llvm-tools\` adds it" >&2
 elif ! command -v zstd >/dev/null 2>&1; then

@@ -1,5 +1,5 @@
 //! How often does each branch of the analysis run? The benchmark of the same name as a program of
-//! the profile `dist`, which a benchmark cannot be (it unwinds): `tools/profile.sh` runs it.
+//! the profile `dist`, which a benchmark cannot be (it unwinds): `tools/dist.sh` runs it.
 
 #[path = "../benches/analysis.rs"]
 mod bench;

@@ -137,7 +137,7 @@ impl Connection {
     fn on_shorter(&mut self, known: Option<Duration>, rtt: Duration, took: Duration, end: usize) {
         let much = known.map_or(took > rtt, |known| known - rtt >= QUEUED_MIN);
         if much || self.shortened[end] != Shortened::No {
-            let seen = self.shortened[end].seen(known, rtt, self.exchange());
+            let seen = self.shortened[end].seen(known, rtt, self.next_exchange());
             self.shortened[end] = if took > rtt { Shortened::Reckoned } else { seen };
         }
     }

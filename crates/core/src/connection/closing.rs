@@ -231,11 +231,11 @@ impl Connection {
     pub(super) fn varies(&self, end: usize) -> bool {
         let ways = || [self.tap_rtt(CLIENT), self.tap_rtt(SERVER)];
         let how = self.shortened[end];
-        how != Shortened::No && round_trip::varies(how, self.exchange(), &self.flows, end, ways())
+        how != Shortened::No && round_trip::varies(how, self.next_exchange(), &self.flows, end, ways())
     }
 
     /// The number of the next exchange.
-    pub(super) fn exchange(&self) -> u32 {
+    pub(super) fn next_exchange(&self) -> u32 {
         u32::try_from(self.next_n).unwrap_or(u32::MAX)
     }
 

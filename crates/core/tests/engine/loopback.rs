@@ -107,3 +107,17 @@ fn a_handshake_within_a_host_may_take_a_while() {
     let seen = seen.rtt(ms(0.02)).between(ends).seen_at(End::Client);
     assert!(seen.setup().ns(Cause::Handshake, Client) >= ms(0.9), "{seen}");
 }
+
+/// Where netem delays a host's loopback, its later round trips are as long: the handshake took that path.
+#[test]
+fn a_handshake_over_a_slow_loopback_takes_its_path() {
+    let ends = [CLIENT, Endpoint { port: 8_443, ..CLIENT }];
+    let text = "@0 C syn\n +0 S syn\n +0 C ack\n".to_owned()
+        + &"+5 C 300 #q\n q+0 S ack\n q+3 S 200\n +0 C ack\n".repeat(3);
+    let seen = log(text).rtt(ms(40)).between(ends).seen_at(End::Client);
+    let setup = seen.setup();
+    assert!(
+        setup.ns(Cause::Handshake, Client) >= ms(40) && setup.ns(Cause::Unexplained, Unknown) == ms(0),
+        "{seen}"
+    );
+}
