@@ -6,6 +6,7 @@ pub(crate) mod asked;
 pub(crate) mod budget;
 pub(crate) mod coordinator;
 pub(crate) mod earliest;
+pub(crate) mod finished;
 pub(crate) mod front;
 pub(crate) mod groups;
 pub(crate) mod listening;

@@ -13,11 +13,12 @@ mod moved;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Seq, Usual};
+use tcpwhy_wire::{Duration, Endpoint, Instant, Segment, Usual};
 
 use crate::connection::{Connection, REFUSED};
 use crate::epoch::budget::Budget;
 use crate::epoch::earliest::Earliest;
+use crate::epoch::finished::{Finished, LINGER};
 use crate::epoch::front::{Arrival, LATE};
 use crate::epoch::groups::Groups;
 use crate::epoch::numbering::Numbering;
@@ -27,7 +28,6 @@ use crate::epoch::path_memories::PathMemories;
 use crate::epoch::roles::roles;
 use crate::epoch::slab::{Marks, Slab, Slot};
 use crate::epoch::table::Table;
-use crate::flow::both_ends::BothEnds;
 use crate::flow::duplicate_filter::DuplicateFilter;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::{Packed, Spare};
@@ -39,12 +39,6 @@ use crate::words::limits::SERVERS_MAX;
 use crate::words::mark::Mark;
 use crate::words::report;
 
-/// How long a finished connection is remembered, so that its last stragglers do not look like a new
-/// one.
-const LINGER: Duration = Duration::from_secs(5);
-/// A SYN this long after its refusal is no duplicate of the refused one: Windows retries twice, half a
-/// second apart, with the same sequence number.
-const TRIES_AGAIN: Duration = Duration::from_millis(100);
 /// A connection that is silent for longer is over: keep-alive probes come every two hours by default
 /// (RFC 9293, 3.8.4), and without them an end cannot know either whether its peer is still there.
 const IDLE_MAX: Duration = Duration::from_secs(3 * 3600);
@@ -55,35 +49,6 @@ const FINISHED: Slot = 1 << 31;
 
 /// The size of a finished connection's place.
 const FINISHED_BYTES: usize = size_of::<Finished>();
-
-/// What is remembered of a finished connection.
-#[derive(Clone, Debug)]
-struct Finished {
-    ends: BothEnds,
-    /// Sequence number of each end's first payload byte.
-    first: [Option<Seq>; 2],
-    hash: u32,
-    /// The capture's clock, which does not run back, when it finished.
-    clock: Instant,
-    duplicates: Option<DuplicateFilter>,
-    /// The server refused it.
-    refused: bool,
-    /// Tells it from others in the same place; 0 once it is forgotten.
-    generation: u64,
-    /// Where it is listed, unless a reset ended it: its stragglers are still counted there.
-    listed: Option<usize>,
-}
-
-impl Finished {
-    /// Whether this segment starts a new connection between the same ends.
-    fn is_other_incarnation(&self, segment: &Segment, clock: Instant) -> bool {
-        let from = if segment.src == self.ends.end(CLIENT) { CLIENT } else { SERVER };
-        let new = segment.flags.syn() && !segment.flags.ack();
-        let tries_again = self.refused && clock - self.clock >= TRIES_AGAIN;
-        clock - self.clock >= LINGER
-            || (new && (tries_again || self.first[from].is_none_or(|first| segment.seq + 1 != first)))
-    }
-}
 
 /// A finished connection in its place, if it is still the same one.
 #[derive(Clone, Copy, Debug)]
@@ -314,6 +279,7 @@ impl Shard {
                         return None;
                     }
                     finished.duplicates = Some(DuplicateFilter::of(segment, from));
+                    finished.on_straggler(segment, clock);
                     if let Some(listed) = finished.listed.and_then(|i| self.listed.get_mut(i)) {
                         listed.packets += 1;
                         listed.packet_range[1] = segment.packet;
@@ -381,6 +347,8 @@ impl Shard {
             refused,
             generation,
             listed,
+            again: None,
+            lingers: LINGER,
         });
         self.table.replace(hash, slot, FINISHED + place);
         self.finished_now += 1;
@@ -554,6 +522,10 @@ impl Shard {
             self.lingering.pop_front();
             let finished = self.finished.get_mut(place);
             if finished.generation == generation {
+                if due && orders.now - finished.clock < finished.lingers + LATE {
+                    self.lingering.push_back(Lingering { clock: orders.now, epoch, place, generation });
+                    continue;
+                }
                 finished.generation = 0;
                 let hash = finished.hash;
                 self.table.remove(hash, FINISHED + place);

@@ -396,3 +396,18 @@ fn a_question_that_never_arrives_is_waited_for_until_the_first_end_closes() {
         assert!(timers >= ms(waited - 70.0) && timers <= ms(waited + 70.0), "{closing}: {timers}: {seen}");
     }
 }
+
+/// A client resets its connection with 31 bytes of the server's on their way, and the server sends them again by a timer
+/// that doubles, at last 6.1 s later (frames 331 to 403 of a browser's capture): nobody waits for these. New data between the
+/// same ports, as late, is another connection's.
+#[test]
+fn what_repeats_data_of_a_reset_connection_is_no_other_connection() {
+    let repeats = "+0 S 4400..4431\n +0.6 S 4400..4431\n +310 S 4400..4431\n +615 S 4400..4431\n +1541 S 4400..4431\n +2860 S 4400..4431\n +6142 S 4400..4431";
+    for (last, more) in [("4400..4431", 0), ("9000..9500", 1)] {
+        let repeats = repeats.replace("+6142 S 4400..4431", &format!("+6142 S {last}"));
+        let text = format!("handshake\n +0 C 300\n +5 S 4400\n +0 C ack\n +1 C 31\n +1 C rst\n {repeats}");
+        let seen = log(text).rtt(ms(57)).seen_at(End::Client);
+        assert_eq!(seen.report.connections.len(), 1 + more, "{seen}");
+        let _ = &seen;
+    }
+}
