@@ -143,12 +143,27 @@ pub(super) fn bound_path(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: 
     let tick = pair.flows[1 - open.initiator].clock.tick();
     if let Some(own) = own_time(pair, open, segment).filter(|own| *own >= tick.times(AGREE_TICKS)) {
         let left = (wait - own + tick).at_least_zero();
-        if left < path.ns {
+        // A handshake may have stood where this request did not, by more than two clocks differ. Whatever
+        // acknowledges sooner than its path allows is another host.
+        let shown = pair.shown[1 - open.initiator];
+        let apart = if shown { tick.times(2) + own.divided_by(AGREE_SHARE) } else { Duration::ZERO };
+        if shown && (open.request_bytes == 0 || is_acked_sooner(pair, open, segment, path.ns)) {
+            return;
+        }
+        if path.ns - left > apart {
+            let most = if shown { Confidence::Likely } else { path.confidence };
+            path.confidence = path.confidence.min(most);
             path.ns = left;
             let timed = left >= DELAYED_ACK_MIN;
             path.confidence = if timed { Confidence::Possible } else { path.confidence };
         }
     }
+}
+
+/// Whether the request was acknowledged separately in less than the path takes.
+fn is_acked_sooner(pair: &Pair<'_>, open: &Open, segment: &Segment, path: Duration) -> bool {
+    let acked = pair.acked_by_itself(open, segment).zip(open.request.last);
+    acked.is_some_and(|(acked, last)| acked - last.at < path)
 }
 
 /// The server's time between a separate acknowledgement of the request and the answer, by its time

@@ -109,7 +109,7 @@ pub(crate) fn judge(
 fn way(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: Duration) -> (Charge, Option<Charge>) {
     let server = 1 - open.initiator;
     let (mut path, stood) = round_trip::of_path(pair, server, pair.flows[server].side);
-    if stood.is_none() && !pair.shown[server] && wait - path.ns >= HELD_BACK_MIN {
+    if stood.is_none() && wait - path.ns >= HELD_BACK_MIN {
         late_answer::bound_path(pair, open, segment, wait, &mut path);
     }
     (path, stood)

@@ -106,3 +106,23 @@ fn what_is_acknowledged_piece_by_piece_had_waited_for_no_timer() {
         assert_eq!(sure_of(exchange, Cause::Queueing), Possible, "{seen}");
     }
 }
+
+/// The SYN-ACK comes after 100 ms, the acknowledgement of the ClientHello after 107.6, and the reply 44.5 later, stamped
+/// 59 ms after the acknowledgement (frames 122 to 130 of a browser's capture): the path took at most 93.2 ms of
+/// these 152.1. Where the stamps agree with the handshake, all of that is the path.
+#[test]
+fn a_path_is_no_longer_than_the_servers_own_stamps_leave() {
+    for (opens, asks, way, least) in [(14.4, 7.6, 85.6, 93.2), (0.0, 0.0, 93.2, 93.2)] {
+        let text = format!(
+            "@0 C syn\n +0 S syn late={opens}\n +0 C ack\n +0.3 C 517 late={asks} #q\n q+0 S ack late={opens}\n q+58.9 S 1448\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(way)).seen_at(End::Client);
+        let bill = seen.exchange(1).exchange;
+        let way = of(bill, Cause::RoundTrip) + of(bill, Cause::TlsHandshake);
+        assert!(
+            way <= ms(least + 1.5) && way >= ms(least - 1.5) && of(bill, Cause::ServerThink) >= ms(57),
+            "{seen}"
+        );
+        assert_eq!(sure_of(bill, Cause::RoundTrip) == Confidence::Certain, opens == 0.0, "{seen}");
+    }
+}
