@@ -55,10 +55,16 @@ pub(crate) fn on_its_way(
 /// A packet that took less time than any before shows that the first segment had been delayed.
 /// `flow` is its sender.
 pub(crate) fn charge(flow: &Flow, open: &mut Open) {
+    let began_unseen = open.start < open.passed;
     open.charge_late();
     let (Some(then), Some(now)) = (open.way_base.get(), flow.clock.base()) else { return };
     let more = then - now;
     if more < QUEUED_MIN.max(flow.grain().times(2)) || more > LATE_MAX || flow.on_one_host {
+        return;
+    }
+    // It began with a copy that nobody saw, after the message before.
+    let more = if began_unseen { more.min(open.client_idle) } else { more };
+    if !more.is_positive() {
         return;
     }
     let detail = Detail { form: Some(Form::Request), ..Detail::default() };

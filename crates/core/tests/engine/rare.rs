@@ -5,8 +5,10 @@ use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{Likely, Possible};
+use tcpwhy_core::report::Line;
+use tcpwhy_wire::Duration;
 
-use crate::packet_log::{End, MSS, each, log, ms};
+use crate::packet_log::{End, MSS, SERVER, each, log, ms};
 use crate::seen::Seen;
 
 /// TCP_NODELAY and an initial window of three packets (RFC 3390; Linux until 2.6.38): three small
@@ -200,5 +202,27 @@ fn a_tail_that_comes_first_and_again_had_left_with_its_flight() {
         let repaired = bill.ns(Cause::Rto, Path);
         assert_eq!(repaired >= ms(1500), flight, "{seen}");
         assert!(!flight || bill.of(Cause::Rto).confidence == Likely, "{seen}");
+    }
+}
+
+/// Only the server's packets, of which the first data and a byte behind it come at once over a link that is busy for
+/// 0.7 ms (found by `no_interval_is_billed_twice`): no message is billed beyond the start of the next one.
+#[test]
+fn what_one_direction_shows_ends_before_the_next_message_begins() {
+    let text = "handshake\n +0 C ack\n +0 C ack\n +0 S 1448x2\n +0 C 1\n +0 S 1 late=1\n +0 S ack\n +0 C ack\n +0 S ack lost";
+    let log = log(text).rtt(ms(2. * 4.279)).bottleneck(End::Server, 31_609_768);
+    let mut segments = log
+        .first_seq(End::Client, 0)
+        .first_seq(End::Server, 0)
+        .without_ip_ids()
+        .without_window_scale()
+        .capture_at(1);
+    segments.retain(|segment| segment.src == SERVER);
+    let seen = Seen::of(segments, "the server's packets");
+    let exchanges = &seen.connection().exchanges;
+    for pair in exchanges.windows(2) {
+        let way = |line: &&Line| matches!(line.cause, Cause::RoundTrip | Cause::Handshake | Cause::Queueing);
+        let way: Duration = pair[0].bill.iter().filter(way).map(|line| line.ns).sum();
+        assert!(pair[0].start + (pair[0].elapsed - way) <= pair[1].start, "{seen}");
     }
 }
