@@ -91,7 +91,9 @@ impl Connection {
     /// When the peer last opened windows, if this sender may have waited for that.
     fn given_to(&self, from: usize, wait: &Wait<'_>) -> Option<Instant> {
         if from == SERVER {
-            return self.frames.last_window().filter(|_| wait.gap >= HELD_BACK_MIN);
+            // No window is used up before as many bytes have been sent.
+            let used = self.midway || self.flows[SERVER].bytes >= u64::from(*USED_UP.start());
+            return self.frames.last_window().filter(|_| used && wait.gap >= HELD_BACK_MIN);
         }
         let uploads = |open: &Open| open.initiator == CLIENT && open.request_bytes >= READ_MIN;
         let uploads = wait.gap >= BURST_GAP && self.open.as_deref().is_some_and(uploads);

@@ -142,7 +142,7 @@ pub(super) fn acknowledged_before_any_timer(
     // A timer acknowledges all that has come, and so does a program: what is acknowledged piece by piece within a
     // moment had just come, or its acknowledgements stood on their way together.
     let pieces = parted && acked - asked.part_acked_at <= TOGETHER;
-    let by_timer = if pieces { false } else { by_timer || !(open.request.index == 0 || long) };
+    let by_timer = !pieces && (by_timer || open.request.index > 0 && !long);
     // An acknowledgement that came with data was sent by the program. And by its time stamps, the server
     // may have taken longer than the time after the acknowledgement here, which was late itself.
     let with_data = pair.flows[server].last_data.is_some_and(|last| last.at == acked);

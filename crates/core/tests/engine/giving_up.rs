@@ -408,6 +408,5 @@ fn what_repeats_data_of_a_reset_connection_is_no_other_connection() {
         let text = format!("handshake\n +0 C 300\n +5 S 4400\n +0 C ack\n +1 C 31\n +1 C rst\n {repeats}");
         let seen = log(text).rtt(ms(57)).seen_at(End::Client);
         assert_eq!(seen.report.connections.len(), 1 + more, "{seen}");
-        let _ = &seen;
     }
 }

@@ -4,7 +4,7 @@
 use tcpwhy_core::Side;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::report::{Confidence, Exchange, Kind};
-use tcpwhy_wire::Endpoint;
+use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::ciphers::{ASKED, exchanges, server_of};
 use crate::packet_log::{End, each, log, ms};
@@ -257,6 +257,22 @@ fn a_window_of_http2_is_waited_for() {
             (4, ms(0)),
             "{end:?}: {exchanges:#?}"
         );
+    }
+}
+
+/// A server answers a request when the client's acknowledgement of its SETTINGS has arrived (frames 625 to 637 of a
+/// browser's capture): no window of 65,535 bytes was used up.
+#[test]
+fn no_window_of_http2_is_used_up_by_fewer_bytes() {
+    let asks = ASKED.replace("+0.3 C 286 #question", "+0.2 C 99\n +0.1 C 988\n +0 C 96 #question");
+    let text = format!(
+        "{asks} question+0 S 51 answers\n +0 S 69 answers\n +0 S 80 answers #settings\n settings+0.2 C 38 asks #said\n \
+         said+0.1 S 399 answers\n +0 S 38 answers #end\n end+0 C ack"
+    );
+    for end in [End::Client, End::Server] {
+        let exchanges = exchanges(&text, end);
+        let waited: Duration = exchanges.iter().map(|read| spent_on(read, Cause::ApplicationWindow)).sum();
+        assert_eq!(waited, ms(0), "{end:?}: {exchanges:#?}");
     }
 }
 
