@@ -14,6 +14,10 @@ const SMTP: [&str; 14] = [
 ];
 /// The service is not available, and closes the connection.
 const CLOSING: u16 = 421;
+/// A transfer begins on the data connection; the next reply says that it has ended (RFC 959, 5.4).
+const TRANSFERS: [u16; 2] = [125, 150];
+/// Replies that end one.
+const ENDS_TRANSFER: [u16; 6] = [226, 250, 425, 426, 451, 552];
 /// Words that other protocols use too come last.
 const FTP: [&str; 36] = [
     "USER", "PASS", "ACCT", "CWD", "CDUP", "PORT", "PASV", "EPSV", "EPRT", "TYPE", "STRU", "RETR", "STOR",
@@ -42,6 +46,8 @@ struct Replies {
     message: Option<bool>,
     /// The server asks for a secret.
     challenged: bool,
+    /// A transfer is under way on the data connection.
+    transfers: bool,
     /// How many commands have no reply yet, as far as they were seen.
     commands: u8,
 }
@@ -118,7 +124,7 @@ impl Replies {
         *in_line = line.is_cut;
         match side {
             Side::Client => self.on_client(verbs, mails, &line, out),
-            Side::Server => self.on_server(&line, out),
+            Side::Server => self.on_server(mails, &line, out),
         }
     }
 
@@ -158,7 +164,7 @@ impl Replies {
         Step::Skip(line.len.saturating_add(chunk))
     }
 
-    fn on_server(&mut self, line: &Line<'_>, out: &mut Out<'_>) -> Step {
+    fn on_server(&mut self, mails: bool, line: &Line<'_>, out: &mut Out<'_>) -> Step {
         let code = line.text.get(..3).and_then(number).map(|code| code as u16);
         let goes_on = line.text.get(3) == Some(&b'-');
         let (first, last, code) = match (self.code, code) {
@@ -168,6 +174,8 @@ impl Replies {
             _ => return Step::Wrong,
         };
         self.code = (!last).then_some(code);
+        // Behind a gap, a transfer may have begun in it.
+        let unknown = self.resumed && !mails && ENDS_TRANSFER.contains(&code);
         let first = first && !self.resumed;
         self.resumed &= !last;
         if last {
@@ -181,19 +189,26 @@ impl Replies {
         let closing = code == CLOSING && self.commands == 0;
         // A client that asked before it was greeted has no answer yet.
         let greets = code == READY && self.commands > 0 && out.at == 0;
-        if last && code >= 200 && !greets {
+        let begins_transfer = TRANSFERS.contains(&code) && !mails;
+        let ends_transfer = self.transfers && code >= 200;
+        if last {
+            self.transfers = begins_transfer || self.transfers && code < 200;
+        }
+        if last && (code >= 200 || begins_transfer) && !greets && !ends_transfer {
             self.commands = self.commands.saturating_sub(1);
         }
         let (role, kind) = match code / 100 {
             4 if closing => (Role::Pushes, "closing"),
             2 if greets => (Role::Pushes, "greeting"),
+            _ if ends_transfer => (Role::Pushes, "transfer"),
+            1 if begins_transfer => (Role::Answers, "1xx"),
             1 => (Role::Interim, "1xx"),
             2 => (Role::Answers, "2xx"),
             3 => (Role::Answers, "3xx"),
             4 => (Role::Answers, "4xx"),
             _ => (Role::Answers, "5xx"),
         };
-        if first || last {
+        if (first || last) && !unknown {
             let len = (!line.is_cut).then_some(line.len);
             out.put(Head { len, first, last, ..Head::piece(role, kind) });
         }
@@ -204,7 +219,7 @@ impl Replies {
         self.in_line[side as usize] = false;
         match side {
             Side::Client => self.message = None,
-            Side::Server => (self.code, self.resumed) = (None, true),
+            Side::Server => (self.code, self.resumed, self.transfers) = (None, true, false),
         }
     }
 }

@@ -401,6 +401,40 @@ fn each_of_several_lines_is_owed_a_reply() {
     assert_eq!(told, [(11, 34, 1), (14, 22, 3790), (5, 14, 3790)], "{report:#?}");
 }
 
+/// A file of 2 MB passes on another connection between 150 and 226, for 872 ms (a recording of curl and vsftpd): its own
+/// bill says why, and the server of this one does not pause. The server opens the file for 5 ms, and without 150 would
+/// have taken all of the time.
+#[test]
+fn a_transfer_of_ftp_takes_place_elsewhere() {
+    let client = b"USER anonymous\r\nRETR f\r\nQUIT\r\n";
+    for (opens, opening, thinks) in [(42, "150 Opening BINARY mode data connection.\r\n", 5), (0, "", 877)] {
+        let server = format!(
+            "220 (vsFTPd 3.0.5)\r\n230 Login successful.\r\n{opening}226 Transfer complete.\r\n221 Goodbye.\r\n"
+        );
+        let opened = if opens > 0 {
+            format!("q+5 S {opens} #o\n +0 C ack\n o+872 S 24")
+        } else {
+            "q+877 S 24".to_owned()
+        };
+        let text = format!(
+            "handshake\n +2 S 20\n +0.1 C 16\n +0.1 S 23\n +0.1 C 8 #q\n {opened}\n +0.1 C 6\n +0.1 S 14\n +0 C ack"
+        );
+        for end in End::BOTH {
+            let capture = log(&text).rtt(ms(20)).capture(end);
+            let report =
+                read_streams(&capture, usize::MAX, |segment| part_of([client, server.as_bytes()], segment));
+            let of = |cause| {
+                report.bill.iter().filter(|line| line.cause == cause).map(|line| line.ns).sum::<Duration>()
+            };
+            let (thought, paused) = (of(Cause::ServerThink), of(Cause::SenderThink));
+            assert!(
+                thought >= ms(thinks) && thought < ms(thinks + 4) && paused < ms(1),
+                "{end:?}: {report:#?}"
+            );
+        }
+    }
+}
+
 /// A server takes 1.07 s to reject the name in a client's hello with a fatal alert, and closes
 /// (frames 767 to 831 of a browser's capture).
 #[test]

@@ -67,8 +67,8 @@ fn ftp() {
         > 35 PASV asks len 6 first last
         < 317 2xx answers first last
         > 41 LIST asks len 6 first last
-        < 365 1xx interim first last
-        < 419 2xx answers len 24 first last
+        < 365 1xx answers first last
+        < 419 transfer pushes len 24 first last
         > 47 QUIT asks len 6 first last
         < 443 2xx answers len 14 first last
         ",
