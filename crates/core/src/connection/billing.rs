@@ -38,6 +38,8 @@ const BEHIND_TAIL_MAX: Duration = Duration::from_millis(1);
 const STREAM_PIECES: usize = 32;
 /// ... and one that lasts at least this long. Source: none written down.
 const STREAM_MIN: Duration = Duration::from_secs(1);
+/// A frame this long after the other end's (WebSocket) may be an event. Source: none written down.
+const FRAME_NEWS_MIN: Duration = Duration::from_secs(1);
 /// A client gives up on a reply that takes this long to come in. Source: none written down.
 const STREAM_LONG: Duration = Duration::from_secs(5);
 
@@ -257,6 +259,7 @@ impl Connection {
             || self.frames.is_doubtful()
             || self.paired == Paired::Guess
             || self.roles.goes_on.is_loose(self.next_n)
+            || self.is_framed() && segment.at - open.passed >= FRAME_NEWS_MIN
             || from == SERVER && self.is_distance_doubtful();
         if is_doubtful {
             verdict.split.doubt();

@@ -3,6 +3,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::report::Confidence::{Likely, Possible};
 use tcpwhy_core::report::{Confidence, Exchange, Kind, Report};
 use tcpwhy_core::{Analysis, Options};
 use tcpwhy_wire::{Duration, Segment};
@@ -431,6 +432,33 @@ fn a_transfer_of_ftp_takes_place_elsewhere() {
                 thought >= ms(thinks) && thought < ms(thinks + 4) && paused < ms(1),
                 "{end:?}: {report:#?}"
             );
+        }
+    }
+}
+
+/// A page introduces itself over WebSocket, and 4.06 s later the server has it load again, since a file has changed
+/// (frames 37 to 40 of a developer's capture): frames do not say who asks. What comes within a second is
+/// probably an answer.
+#[test]
+fn a_frame_long_after_another_may_be_an_event() {
+    let upgrade = b"GET /livereload HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: YQ==\r\n\r\n";
+    let client = [&upgrade[..], b"\x81\xfe\x00\x95", &[7; 153]].concat();
+    let switch = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
+    let server = [&switch[..], b"\x81\x37", &[b'a'; 55]].concat();
+    for (after, surest) in [(4060, Possible), (900, Likely)] {
+        let text = format!(
+            "handshake\n +0.1 C {}\n +0.4 S {}\n +10 C 157 #hello\n hello+0.1 S ack\n hello+{after} S 57\n +0.1 C ack",
+            upgrade.len(),
+            switch.len()
+        );
+        for end in End::BOTH {
+            let capture = log(&text).rtt(ms(1)).capture(end);
+            let report = read_streams(&capture, usize::MAX, |segment| part_of([&client, &server], segment));
+            let think = report.connections[0].exchanges.iter().flat_map(|exchange| &exchange.bill);
+            let think = think
+                .filter(|line| line.cause == Cause::ServerThink && line.ns > ms(400))
+                .map(|line| line.confidence);
+            assert_eq!(think.max(), Some(surest), "{end:?}: {report:#?}");
         }
     }
 }
