@@ -85,6 +85,7 @@ impl Account {
     pub(crate) fn charge_back(&mut self, way: &Charge) {
         let Some(usual) = &mut self.usual else { return self.charge(way) };
         (usual.back, usual.last) = (way.ns.at_least_zero(), way.evidence[0]);
+        usual.sure[1] = way.confidence;
         self.total = usual.total();
     }
 

@@ -17,8 +17,9 @@ use crate::words::report::Confidence;
 pub(crate) struct UsualBill {
     pub way: Duration,
     pub own: Duration,
-    /// That the own time was the server's.
+    /// That the own time was the server's, and that the two ways are all path.
     pub confidence: Confidence,
+    pub sure: [Confidence; 2],
     pub server: Side,
     /// The request's packet, and the reply's.
     pub packets: [u64; 2],
@@ -30,11 +31,36 @@ pub(crate) struct UsualBill {
 impl UsualBill {
     /// For the reply as far as it has come.
     pub(crate) fn new(way: Duration, own: Duration, confidence: Confidence, server: Side) -> Self {
-        Self { way, own, confidence, server, packets: [0; 2], back: Duration::ZERO, last: 0 }
+        Self {
+            way,
+            own,
+            confidence,
+            sure: [Confidence::Certain; 2],
+            server,
+            packets: [0; 2],
+            back: Duration::ZERO,
+            last: 0,
+        }
     }
 
     pub(super) fn total(&self) -> Duration {
         self.way + self.own + self.back
+    }
+
+    /// [`LineView::confidence`](crate::bill::line::LineView::confidence) of both ways.
+    #[inline]
+    fn path_confidence(&self) -> Confidence {
+        if self.sure == [Confidence::Certain; 2] { Confidence::Certain } else { self.mixed_confidence() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn mixed_confidence(&self) -> Confidence {
+        let [way, own, back] = self.charges();
+        let mut line = AccountLine::of(&way);
+        line.add(&back);
+        let lines = [line, AccountLine::of(&own)];
+        Bill { lines: &lines, details: &[], total: self.total() }.line(0).confidence()
     }
 
     /// The charges to an account, in this order.
@@ -42,9 +68,9 @@ impl UsualBill {
         let [asked, replied] = self.packets;
         let of = |cause, ns, confidence| Charge::new(cause, self.server, ns, confidence);
         [
-            of(Cause::RoundTrip, self.way, Confidence::Certain).evidence(asked, replied),
+            of(Cause::RoundTrip, self.way, self.sure[0]).evidence(asked, replied),
             of(Cause::ServerThink, self.own, self.confidence).evidence(asked, replied),
-            of(Cause::RoundTrip, self.back, Confidence::Certain).evidence(self.last, 0),
+            of(Cause::RoundTrip, self.back, self.sure[1]).evidence(self.last, 0),
         ]
     }
 
@@ -53,7 +79,7 @@ impl UsualBill {
     pub(crate) fn told(&self) -> UsualTold<'_> {
         let of =
             |cause: Cause, ns, confidence| Brief { cause, side: cause.side(self.server), ns, confidence };
-        let way = of(Cause::RoundTrip, self.way + self.back, Confidence::Certain);
+        let way = of(Cause::RoundTrip, self.way + self.back, self.path_confidence());
         let own = of(Cause::ServerThink, self.own, self.confidence);
         let count = usize::from(way.ns.is_positive()) + usize::from(own.ns.is_positive());
         // If the round trip to the server took no time, its line comes after the server's, if there

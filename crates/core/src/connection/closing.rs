@@ -211,12 +211,13 @@ impl Connection {
         }
     }
 
-    /// Whether part of the measured round trip to an end may be a standing queue, since other connections
-    /// know a shorter one, or this one has varied.
+    /// How certain it is that the measured round trip to an end is all path: nothing if part of it may be a
+    /// standing queue, since other connections know a shorter one, or if this one has varied.
     #[inline]
-    pub(super) fn stands(&self, end: usize) -> bool {
+    pub(super) fn all_path(&self, end: usize) -> Option<Confidence> {
         let ways = [self.tap_rtt(CLIENT), self.tap_rtt(SERVER)];
-        self.varies(end) || round_trip::may_stand(&self.flows, &self.path_memory, end, ways, self.now)
+        let all = || round_trip::all_path(&self.flows, &self.path_memory, end, ways, self.now);
+        if self.varies(end) { None } else { all() }
     }
 
     /// Whether nothing else shows a path as long as the handshake: later answers came sooner, or a clock of
@@ -450,7 +451,12 @@ impl Connection {
         let server = if behind { (Duration::ZERO, false) } else { (server, !self.is_ambiguous()) };
         let late = self.opened_late(setup, server.0);
         let (client, mut sure) = round_trip::to_client(&pair);
-        let bounded = self.is_setup_bounded(setup) || pair.varies[SERVER];
+        let shorter = |end: usize| {
+            stood[end].is_none()
+                && round_trip::above_least(&self.path_memory, end, self.tap_rtt(end)).is_some()
+        };
+        let known_shorter = [CLIENT, SERVER].into_iter().any(shorter);
+        let bounded = self.is_setup_bounded(setup) || pair.varies[SERVER] || known_shorter;
         if self.is_unproven() || self.answers.is_of_another() || bounded {
             sure = sure.min(Confidence::Likely);
         }

@@ -69,16 +69,16 @@ impl Connection {
         let gap = (segment.at - asked.at).at_least_zero();
         let path = rtt_to_server.at_least_zero().min(gap);
         let think = gap - path;
-        let stood = self.stands(SERVER);
+        let all_path = self.all_path(SERVER);
         let queued = flow.queued_on_way.get().is_some_and(Duration::is_positive);
         let late = think >= HELD_BACK_MIN || self.path_memory.queued_lately(SERVER, self.now).is_some();
         let link = client.unusual.busy_from(asked.at).is_positive();
         // If an end turns out to be nearer with this, another host may sit beyond it.
-        if stood || queued || late || link || self.path_memory.news {
-            return self.answer_delayed(segment);
-        }
+        let plain = !queued && !late && !link && !self.path_memory.news;
+        let Some(sure) = all_path.filter(|_| plain) else { return self.answer_delayed(segment) };
         let mut usual = UsualBill::new(path, think, self.usual_confidence(open, think), flow.side);
         usual.packets = [asked.packet, segment.packet];
+        usual.sure[0] = sure;
         let model = &mut self.models[SERVER];
         model.rounds.on_message(segment.seq);
         model.on_quick_reply(think);

@@ -29,8 +29,8 @@ use crate::words::report::{Confidence, Detail, Kind};
 /// A queue is at least one part in this many of the path, and varies by one part in this many.
 /// Source: none written down.
 const QUEUE_SHARE: i64 = 4;
-/// Paths between the same hosts differ by less; a path longer by this much may have a queue, or
-/// lead to another host. Source: none written down.
+/// Paths between the same hosts differ by less; on one longer by this much a queue shows by its round trips,
+/// not only by time stamps. Source: none written down.
 const OTHER_WAY_MAX: Duration = Duration::from_millis(20);
 /// A path that varies is steady again if its smoothed round trip is above the least by at most one part in
 /// this many. Source: none written down.
@@ -113,8 +113,7 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
     let Some((queued, seen)) = standing(pair.flows, pair.path_memory, end, pair.tap_rtt, pair.now, above)
     else {
         // It is another path, or this connection was queued throughout.
-        let sure = if above >= OTHER_WAY_MAX { sure.min(Confidence::Likely) } else { sure };
-        return (Charge::new(Cause::RoundTrip, sender, tap_rtt, sure), None);
+        return (Charge::new(Cause::RoundTrip, sender, tap_rtt, sure.min(Confidence::Likely)), None);
     };
     let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
     let confidence = if seen { Confidence::Likely } else { Confidence::Possible };
@@ -144,19 +143,19 @@ pub(crate) fn above_least(path_memory: &PathMemory, end: usize, tap_rtt: Duratio
     Some(tap_rtt - path).filter(|above| *above >= path.divided_by(QUEUE_SHARE))
 }
 
-/// Whether the round trip to an end may not be all path, as other connections have seen it shorter:
-/// part of it was queueing, or this is a longer path.
+/// How certain it is that the round trip to an end is all path, as other connections may have seen it
+/// shorter: nothing if part of it was queueing.
 #[inline]
-pub(crate) fn may_stand(
+pub(crate) fn all_path(
     flows: &[Flow; 2],
     path_memory: &PathMemory,
     end: usize,
     tap_rtt: [Duration; 2],
     now: Instant,
-) -> bool {
-    above_least(path_memory, end, tap_rtt[end]).is_some_and(|above| {
-        above >= OTHER_WAY_MAX || standing(flows, path_memory, end, tap_rtt, now, above).is_some()
-    })
+) -> Option<Confidence> {
+    let Some(above) = above_least(path_memory, end, tap_rtt[end]) else { return Some(Confidence::Certain) };
+    let stands = standing(flows, path_memory, end, tap_rtt, now, above).is_some();
+    (!stands).then_some(Confidence::Likely)
 }
 
 /// How much of the excess `above` was queueing, and whether such a queue was seen; nothing if there
@@ -206,8 +205,13 @@ pub(crate) fn charge_way_back(
 
 /// The same for an answer on a path of its usual length.
 #[inline]
-pub(crate) fn charge_usual_way_back(account: &mut Account, side: Side, rtt: Duration, packet: u64) {
-    let way = Charge::new(Cause::RoundTrip, side, rtt, Confidence::Certain);
+pub(crate) fn charge_usual_way_back(
+    account: &mut Account,
+    side: Side,
+    (rtt, sure): (Duration, Confidence),
+    packet: u64,
+) {
+    let way = Charge::new(Cause::RoundTrip, side, rtt, sure);
     account.charge_back(&way.evidence(packet, 0));
 }
 

@@ -3,9 +3,10 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::report::Confidence::{self, Certain, Likely};
 use tcpwhy_core::report::Exchange;
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Endpoint};
 
-use crate::packet_log::{End, log, ms};
+use crate::distance::merged;
+use crate::packet_log::{CLIENT, End, SERVER, log, ms};
 
 /// How long the path took, and how certain that is.
 fn path(exchange: &Exchange) -> (Duration, Confidence) {
@@ -58,4 +59,28 @@ fn a_round_trip_reckoned_from_stamps_is_likely() {
     let seen = log(text).rtt(ms(40)).seen_at(End::Server);
     let (took, sure) = path(&seen.connection().exchanges[0]);
     assert!(took < ms(44) && sure == Likely, "{seen}");
+}
+
+/// Connections to one server: the first takes 40 ms, the second steadily 55 (a browser's, 3.9 and 10.6 ms).
+/// That one may have stood in a queue throughout, or lead elsewhere: its round trips are no more than likely.
+/// 1.5 ms more are none.
+#[test]
+fn a_round_trip_above_a_sibling_s_is_likely() {
+    let turns = "\n +5 C 100\n +0 S ack\n +20 S 200\n +0 C ack".repeat(4);
+    let first = log(format!("handshake {turns}")).rtt(ms(40)).without_timestamps();
+    for (rtt, sure) in [(55.0, Likely), (41.5, Certain)] {
+        let text = format!("@900 C syn\n +0 S syn\n +0 C ack {turns}");
+        let second = log(text).rtt(ms(rtt)).without_timestamps();
+        let logs = [first.clone(), second.between([Endpoint { port: 40_001, ..CLIENT }, SERVER])];
+        for end in End::BOTH {
+            let seen = merged(&logs, end);
+            let [first, second] = [0, 1].map(|n| &seen.report.connections[n].exchanges);
+            for exchange in first {
+                assert_eq!(path(exchange), (ms(40), Certain), "{seen}");
+            }
+            for exchange in second {
+                assert_eq!(path(exchange), (ms(rtt), sure), "{seen}");
+            }
+        }
+    }
 }

@@ -30,16 +30,17 @@ impl Connection {
         let took = answered_at - begun_at;
         let soon = took < handshake::LOST_AFTER && self.shown[CLIENT] && !self.is_told_late();
         let kept = self.opened_by_host(setup).is_some() || self.answers.came_much_sooner(took);
-        if !soon || kept || self.flows[CLIENT].plain || self.stands(CLIENT) || self.stands(SERVER) {
+        if !soon || kept || self.flows[CLIENT].plain {
             return false;
         }
+        let (Some(back), Some(way)) = (self.all_path(CLIENT), self.all_path(SERVER)) else { return false };
         let path = self.way_of(setup);
         if takes_longer(setup, path) && self.opened_late(setup, path).is_some() {
             return false;
         }
         let other = self.answers.is_of_another() || self.answers.came_sooner(took);
         let doubtful = self.is_opened_longer(took, path) || self.is_unproven() || other;
-        let sure = if doubtful { Confidence::Likely } else { Confidence::Certain };
+        let sure = if doubtful { Confidence::Likely } else { back.min(way) };
         let way = handshake::usual(took + self.tap_rtt(CLIENT), sure, [first, last]);
         let closed = Closed { start: begun_at, packets: [first, last], ..self.closed(ledger) };
         ledger.close(&closed, &OneLine::new(way).told());
@@ -82,10 +83,11 @@ impl Connection {
         self.settle_usual(&mut open);
         let packet = open.packets[1];
         let account = open.reply.settle();
-        if self.stands(CLIENT) {
-            round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
+        if let Some(sure) = self.all_path(CLIENT) {
+            let way = (self.tap_rtt(CLIENT), sure);
+            round_trip::charge_usual_way_back(account, self.flows[SERVER].side, way, packet);
         } else {
-            round_trip::charge_usual_way_back(account, self.flows[SERVER].side, self.tap_rtt(CLIENT), packet);
+            round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
         }
         self.close_told(open, ledger);
     }
@@ -130,10 +132,11 @@ impl Connection {
         let rtt_to_client = self.tap_rtt(CLIENT);
         if self.is_acked_late(answered_at, rtt_to_client, SERVER) {
             round_trip::charge_doubtful_way_back(&self.pair(), account, SERVER, packet);
-        } else if self.stands(CLIENT) {
-            round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
+        } else if let Some(sure) = self.all_path(CLIENT) {
+            let way = (rtt_to_client, sure);
+            round_trip::charge_usual_way_back(account, self.flows[SERVER].side, way, packet);
         } else {
-            round_trip::charge_usual_way_back(account, self.flows[SERVER].side, rtt_to_client, packet);
+            round_trip::charge_way_back(&self.pair(), account, Kind::Exchange, SERVER, packet);
         }
     }
 
