@@ -42,6 +42,7 @@ import readers  # noqa: E402, F401
 import sealed  # noqa: E402, F401
 import services  # noqa: E402, F401
 import software  # noqa: E402, F401
+import strangers  # noqa: E402, F401
 import talkers  # noqa: E402, F401
 import waits  # noqa: E402, F401
 import whispers  # noqa: E402, F401
