@@ -273,7 +273,8 @@ pub(crate) fn released_sooner(wait: &Wait<'_>, least: Option<Duration>) -> Optio
 }
 
 fn released_by(wait: &Wait<'_>) -> Option<(ClockingAck, Option<Form>)> {
-    let small_acked = wait.flow.view.small_acked();
+    // Behind a small segment that no acknowledgement covers yet, one of an earlier segment releases nothing.
+    let small_acked = wait.flow.view.small_acked().filter(|_| !small_outstanding(wait.flow));
     if let Some(ack) = small_acked.filter(|ack| wait.follows(ack) || follows_late(wait, ack)) {
         return Some((ack, None));
     }

@@ -307,3 +307,19 @@ fn a_question_behind_new_keys_is_held_until_they_are_acknowledged() {
         assert_eq!(seen.exchange(2).exchange.request_bytes, 64, "{seen}");
     });
 }
+
+/// Far from the sender, a second small piece that comes before any acknowledgement of the first was not
+/// held, however well an earlier acknowledgement fits the path's variation.
+#[test]
+fn an_acknowledgement_of_an_earlier_segment_releases_nothing() {
+    let hello = "handshake\n +2.6 C 7\n +0 S ack\n +4.6 S 16\n";
+    let apart = format!("{hello} +0.7 C 15\n +9.6 C 45\n +0 S ack\n +26 S 300\n +0 C ack");
+    log(apart).rtt(ms(246)).both_ends(|seen| {
+        let bill = seen.exchange(2).never(Cause::Nagle).never(Cause::NagleDelayedAck);
+        assert_eq!(bill.ns(Cause::SenderThink, Client), ms(9.6), "{seen}");
+    });
+    let held = format!("{hello} +0.7 C 15\n +0 S ack\n +0 C 45\n +26 S 300\n +0 C ack");
+    log(held).rtt(ms(246)).both_ends(|seen| {
+        assert_eq!(seen.exchange(2).ns(Cause::Nagle, Client), ms(246), "{seen}");
+    });
+}
