@@ -278,7 +278,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let unknown = slow && pair.midway && model.quick_replies == 0;
     let or_cork = small && (unknown || is_of_timer(left, flow.rto.rto(), true));
     // A packet missing before the reply may be its first transmission, or an acknowledgement.
-    let missed = flow.missed_since_data > 0 && slow;
+    let missed = slow && (flow.missed_since_data > 0 || pair.is_far(server) && flow.skipped_numbers(segment));
     // If a SYN-ACK was lost, a wait as long as the timer set by that loss may be for a retransmission.
     let repeated = flow.rto.is_untimed() && is_of_timer(left, flow.rto.rto(), true);
     // Near the client, a request delayed on its way looks like a slow server.

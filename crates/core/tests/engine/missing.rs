@@ -348,3 +348,21 @@ fn a_syn_whose_answer_is_in_no_packet_was_not_certainly_lost_on_the_path() {
     let seen = Seen::of(segments, "the client's packets");
     assert_eq!(seen.setup().of(Cause::SynRetransmit).confidence, Confidence::Likely, "{seen}");
 }
+
+/// All of a reply's first flight and a copy are lost, so that a second copy is the first that the client
+/// gets: the numbers between say so, although too few packets came before to prove whose they are.
+#[test]
+fn a_reply_behind_unseen_packets_is_hardly_its_server_s_own_time() {
+    let lost =
+        "+0.2 S 1448x10 lost #sent\n sent+135 S 1448 lost\n sent+419 S 0..1448 lost\n sent+963 S 0..1448";
+    for (reply, own, most) in
+        [(lost, ms(0.2), Confidence::Possible), ("+963 S 1448", ms(963), Confidence::Likely)]
+    {
+        let text = format!("handshake\n +0 C 166\n +0 S ack\n {reply}\n +0 C ack");
+        let near = log(text.clone()).rtt(ms(2)).seen_at(End::Client);
+        assert_eq!(near.exchange(1).of(Cause::ServerThink).confidence, most, "{near}");
+        let beside = log(text).rtt(ms(2)).seen_at(End::Server);
+        let think = beside.exchange(1).ns(Cause::ServerThink, Server);
+        assert!((think - own).max(own - think) <= ms(0.1), "{beside}");
+    }
+}

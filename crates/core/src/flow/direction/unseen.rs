@@ -120,6 +120,14 @@ impl Flow {
         (segments > 0 && jumped == segments + 1).then_some(segments)
     }
 
+    /// Whether the numbers between its last two packets may be those of unseen ones, even if too few
+    /// packets came in order to prove that the counter is the connection's own.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn skipped_numbers(&self, segment: &Segment) -> bool {
+        segment.ip_id.is_some_and(|id| self.ip_id.jumped(id) > 0)
+    }
+
     /// The peer took `rtt` for a bare ACK and is `rtt_to_receiver` away.
     #[inline]
     pub(super) fn learn_timer(&mut self, rtt: Option<Duration>, rtt_to_receiver: Duration) {
