@@ -330,6 +330,7 @@ impl Connection {
             now: self.now,
             midway: self.midway,
             heard_first: self.assumed && ports::says_nothing(self.ends.get().map(|end| end.port)),
+            greeted: self.greeted && self.talk.is_none(),
             fine: self.fine,
             shown: self.shown,
             setup: &self.setup,

@@ -105,6 +105,8 @@ pub(crate) struct Connection {
     pub assumed: bool,
     /// The connection's first packet is not in the capture.
     midway: bool,
+    /// The server spoke first.
+    greeted: bool,
     /// The handshake has shown each end's distance, because that end answered at once.
     pub shown: [bool; 2],
     /// The capture's clock is finer than milliseconds.
@@ -187,6 +189,7 @@ impl Connection {
             ends: BothEnds::of(ends),
             assumed: !first.flags.syn(),
             midway: !first.flags.syn() || first.flags.ack(),
+            greeted: false,
             shown: [false; 2],
             fine: false,
             ttl: [0; 2],
@@ -270,7 +273,7 @@ impl Connection {
         self.roles = Roles::default();
         self.answers = Answers::default();
         self.path_memory = PathMemory::default();
-        (self.fine, self.setup_billed, self.shown) = (false, false, [false; 2]);
+        (self.fine, self.setup_billed, self.shown, self.greeted) = (false, false, [false; 2], false);
         self.paired = Paired::Known;
         (self.others, self.between) = (0, 0);
         (self.doubled, self.damaged, self.closed, self.calm) = (false, [false; 2], false, false);

@@ -363,6 +363,7 @@ impl Connection {
             Some(end) if greeting => (end, None),
             _ => (at, self.idle_since()),
         };
+        self.greeted |= greeting;
         let initiator = if greeting && start < at { CLIENT } else { from };
         let idle = idle_since.map_or(Duration::ZERO, |since| (at - since).at_least_zero());
         open.restart(self.next_n, initiator, start.min(at), idle, (segment.at, segment.packet));

@@ -28,6 +28,8 @@ pub(crate) struct Pair<'a> {
     pub midway: bool,
     /// Which end makes the requests is only guessed, from which spoke first.
     pub heard_first: bool,
+    /// The server spoke first, and nothing else says which end asks.
+    pub greeted: bool,
     /// The capture's clock is finer than milliseconds.
     pub fine: bool,
     /// The handshake has shown the distance to an end.

@@ -371,9 +371,11 @@ fn surest(pair: &Pair<'_>, open: &Open, wait: Duration) -> Confidence {
     let greets = open.request_bytes == 0 && wait >= GREETS_MAX;
     // The other end may be the one that asks, and takes its time.
     let turned = pair.heard_first && reacted && wait >= HELD_BACK_MIN;
+    // So may a server that spoke first, of a client that does more than react.
+    let either = pair.greeted && !reacted && open.n > 1 && wait >= HELD_BACK_MIN;
     if wait >= NEWS_MIN || turned {
         Confidence::Possible
-    } else if greets || wait >= TIMEOUT_MIN || (wait >= ASKS_AGAIN_MIN && reacted) {
+    } else if greets || either || wait >= TIMEOUT_MIN || (wait >= ASKS_AGAIN_MIN && reacted) {
         Confidence::Likely
     } else {
         Confidence::Certain

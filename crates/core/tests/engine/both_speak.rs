@@ -2,7 +2,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
-use tcpwhy_core::report::Confidence::{self, Possible};
+use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
 use tcpwhy_core::report::Kind;
 
 use crate::packet_log::{End, each, log, ms};
@@ -149,7 +149,7 @@ fn a_pause_that_was_seen_once_is_no_more_than_possibly_the_usual_one() {
 /// requests had been under way at once, the pairing is a guess.
 #[test]
 fn what_is_not_read_any_more_is_one_question_at_a_time_as_before() {
-    for (beside, sure) in [("", Confidence::Likely), ("+0.3 C 48 asks\n", Possible)] {
+    for (beside, sure) in [("", Likely), ("+0.3 C 48 asks\n", Possible)] {
         let text = format!(
             "handshake
              +1 C 21 greets
@@ -200,7 +200,7 @@ fn what_comes_between_the_words_of_both_ends_makes_their_pauses_possible_at_most
 /// SMB): possibly nobody waited for the reply yet. With a pause of 2 s, somebody likely did.
 #[test]
 fn a_long_pause_in_the_middle_of_a_question_may_keep_nobody_waiting() {
-    for (pause, sure) in [(10_500, Possible), (2_000, Confidence::Likely)] {
+    for (pause, sure) in [(10_500, Possible), (2_000, Likely)] {
         for beside in ["", "part+1000 C 53 asks=2\n +0 S 53 answers=2\n +0 C ack\n"] {
             let text = format!(
                 "handshake\n +5 C 100 asks=0\n +0 S 50 answers=0\n +0 C ack\n @300 C 700 asks=1 opens #part\n part+0 S ack\n
@@ -210,5 +210,18 @@ fn a_long_pause_in_the_middle_of_a_question_may_keep_nobody_waiting() {
             let pauses = seen.longer(Cause::SenderThink, ms(1_000));
             assert_eq!(pauses.iter().map(|line| line.confidence).collect::<Vec<_>>(), [sure], "{seen}");
         }
+    }
+}
+
+/// A server that spoke first may be the one that asks: its client's 60 ms and its own 100 ms look the same
+/// either way.
+#[test]
+fn behind_a_greeting_no_time_is_certainly_the_server_s() {
+    let turns = each(0..6, |_| "+60 C 561\n +0 S ack\n +100 S 265\n +0 C ack".to_owned());
+    for (greeting, most) in [("+20 S 265\n +0 C ack\n", Likely), ("", Certain)] {
+        let seen = log(format!("handshake\n {greeting}{turns}")).rtt(ms(1)).seen_at(End::Server);
+        let later = seen.connection().exchanges.iter().skip(2).flat_map(|exchange| &exchange.bill);
+        let surest = later.filter(|line| line.cause == Cause::ServerThink).map(|line| line.confidence).max();
+        assert_eq!(surest, Some(most), "{seen}");
     }
 }
