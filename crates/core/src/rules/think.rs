@@ -59,7 +59,7 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
         SendQueue::Emptied if may_begin_another(wait) => (Cause::SenderThink, Confidence::Possible),
         SendQueue::Emptied if begins_again(wait) => (Cause::SenderThink, Confidence::Possible),
         SendQueue::Emptied if wait.gap >= MESSAGE_AFTER => (Cause::SenderThink, Confidence::Likely),
-        SendQueue::Emptied if wait.near_sender() && !nagle::would_hold(wait) => {
+        SendQueue::Emptied if wait.near_sender() && !nagle::would_hold(wait) && !may_be_complete(wait) => {
             (Cause::SenderThink, Confidence::Certain)
         }
         SendQueue::Emptied => (Cause::SenderThink, Confidence::Likely),
@@ -101,6 +101,12 @@ fn may_begin_another(wait: &Wait<'_>) -> bool {
     (wait.flow.flight() == 0 || unseen)
         && (wait.last.len < wait.mss || wait.midway)
         && (wait.gap >= MESSAGE_AFTER || wait.gap >= REACTION_MIN.max(usual))
+}
+
+/// Whether the peer had acknowledged everything before the segment without answering it, and an answer
+/// would hardly have taken longer: it may have been a message that needs none.
+fn may_be_complete(wait: &Wait<'_>) -> bool {
+    wait.flow.flight() == 0 && wait.last.len < wait.mss && wait.gap >= REACTION_MIN
 }
 
 /// Whether the segment starts with bytes sent before, as a timer's retransmission does: the data

@@ -5,7 +5,7 @@ use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
 use tcpwhy_core::report::Kind;
 
-use crate::packet_log::{End, each, log, ms};
+use crate::packet_log::{End, each, log, ms, settled};
 use crate::seen::Seen;
 
 /// Both ends speak at once (SSH, HTTP/2): data that the server sent before the request can have
@@ -223,5 +223,18 @@ fn behind_a_greeting_no_time_is_certainly_the_server_s() {
         let later = seen.connection().exchanges.iter().skip(2).flat_map(|exchange| &exchange.bill);
         let surest = later.filter(|line| line.cause == Cause::ServerThink).map(|line| line.confidence).max();
         assert_eq!(surest, Some(most), "{seen}");
+    }
+}
+
+/// What the peer has acknowledged without an answer may have needed none: then nobody waited for what
+/// its sender said next.
+#[test]
+fn a_message_that_was_acknowledged_alone_may_be_complete() {
+    for (pause, most) in [(182, Likely), (30, Certain)] {
+        let text = settled(2) + &format!("+20 C 64 #w\n w+5 S ack\n w+{pause} C 153\n +0.3 S 146\n +0 C ack");
+        log(text).rtt(ms(20)).both_ends(|seen| {
+            let pauses = seen.lines(Cause::SenderThink, Client);
+            assert!(!pauses.is_empty() && pauses.iter().all(|line| line.confidence <= most), "{seen}");
+        });
     }
 }
