@@ -342,7 +342,7 @@ near_and_far("wget-limits-its-rate", "sleep 1; " + TIMED.format("wget -q --limit
              lambda t, rtt: {"handshake@": rtt, "round-trip@": rtt, "receiver-think|receive-window@client": lambda elapsed: (0.6 * elapsed, elapsed), "slow-start|congestion-window|sender-think|bandwidth|send-buffer@": lambda elapsed: (0, 0.25 * elapsed), "server-think@server": (0, 30)},
              near_sysctl=["net.ipv4.tcp_rmem=4096 131072 262144"])
 near_and_far("lftp-active", "sleep 1.5; " + TIMED.format("lftp -c 'set ftp:passive-mode off; set net:timeout 5; open -u u,p 10.77.0.2:7000; get f -o got'"), "head -c 1200000 /dev/urandom > f; exec python3 serve.py",
-             lambda t, rtt: {"handshake@": 2 * rtt, "round-trip@": None, "server-think@": (0, 150), "sender-think@server": (1700, 2000), "bandwidth|slow-start|congestion-window|queueing|receive-window@": (1850, 2100)},
+             lambda t, rtt: {"handshake@": 2 * rtt, "round-trip@": None, "server-think@": (0, 150), "bandwidth|slow-start|congestion-window|queueing|receive-window@": (1850, 2100)},
              files={"serve.py": "from pyftpdlib.authorizers import DummyAuthorizer\nfrom pyftpdlib.handlers import FTPHandler\nfrom pyftpdlib.servers import FTPServer\na = DummyAuthorizer(); a.add_user('u', 'p', '.', perm='elradfmw'); FTPHandler.authorizer = a\nFTPServer(('0.0.0.0', 7000), FTPHandler).serve_forever()\n"}, kind="rate")
 asks("telnet-keystrokes", "exec socat TCP-LISTEN:7000,reuseaddr EXEC:'/usr/sbin/telnetd -h -E ./sh'", PLAIN + """
 import re
