@@ -15,7 +15,7 @@ use crate::bill::split::Split;
 use crate::flow::handshake::Setup;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
-use crate::words::limits::{QUEUED_MIN, ROUND_TRIP_PLAY};
+use crate::words::limits::{NEAR_MAX, QUEUED_MIN, ROUND_TRIP_PLAY};
 use crate::words::report::{Confidence, Detail};
 
 /// When a SYN was refused, and by which packet.
@@ -134,7 +134,10 @@ fn lost(setup: &Setup, excess: Duration, server: Duration, client: Duration) -> 
     let syn_ack_at = setup.awaited_syn_ack().map_or(setup.first_syn.0, |(at, _)| at);
     let repeated = setup.first_syn_ack().map_or(Duration::ZERO, |at| syn_ack_at - at);
     let lost = shown.max(repeated).max(excess);
-    let sure = if repeats { surest(lost) } else { Confidence::Likely };
+    // The timer of a client beside the capture runs before the server's does, and its copy would have passed.
+    let early = !repeats && client < NEAR_MAX;
+    let sure = if early { Confidence::Possible } else { Confidence::Likely };
+    let sure = if repeats { surest(lost) } else { sure };
     // With the path's length unknown, the SYN-ACK may answer the first SYN, whose timer was too
     // short.
     let between = setup.last_syn().0 - setup.first_syn.0;

@@ -81,6 +81,23 @@ fn a_copy_whose_answer_is_cut_is_no_more_than_possible() {
     }
 }
 
+/// The clock of the client's capture is set on by a second within the handshake, which then takes as long as
+/// the server's timer: the client's own timer had run as long, and no copy of its SYN has passed. It is no
+/// more than possible that a packet was lost; where the copy has passed, one was.
+#[test]
+fn a_handshake_as_long_as_a_timer_without_a_copy_has_no_likely_loss() {
+    let sure = |seen: &Seen| seen.lines(Cause::SynRetransmit, Path).iter().map(|line| line.confidence).max();
+    let mut segments = log(settled(3)).rtt(ms(20)).capture(End::Client);
+    for segment in &mut segments[1..] {
+        segment.at = segment.at + ms(1_000);
+    }
+    let set = Seen::of(segments, "the client, whose clock is set");
+    assert!(sure(&set).is_none_or(|sure| sure == Possible), "{set}");
+    let copied = settled(3).replacen("handshake", "@0 C syn lost\n @1000 C syn\n +0 S syn\n +0 C ack", 1);
+    let copied = log(copied).rtt(ms(20)).seen_at(End::Client);
+    assert!(sure(&copied) > Some(Possible), "{copied}");
+}
+
 /// The server's FIN is missing from the capture, but was acknowledged: nobody waited for that byte
 /// until the client closed.
 #[test]
