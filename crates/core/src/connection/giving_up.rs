@@ -45,8 +45,9 @@ impl Connection {
         let arrived = self.flows[asker].highest_ack.zip(open.request_end);
         let arrived = arrived.is_some_and(|(acked, end)| acked.at_or_after(end));
         let whole = open.pieces.is_empty() && open.request.repaired_at().is_none();
-        let unseen = self.flows.iter().any(|flow| flow.acked_unseen() || flow.missing_from_capture);
-        let Some(asked) = open.request.last.filter(|_| owed && arrived && whole && !unseen) else { return };
+        let Some(asked) = open.request.last.filter(|_| owed && arrived && whole && !self.has_missed()) else {
+            return;
+        };
         let closed = [asker, server].map(|end| self.roles.closed_at[end].get().map(|at| at - asked.at));
         let said = |since| self.flows[server].last_data.is_some_and(|said| said.at >= since);
         let late = self.roles.closed_at[asker].get().is_some_and(said);
@@ -60,6 +61,11 @@ impl Connection {
         let split = if lost { ended::lost(&self.pair(), server, asked.packet, wait) } else { split };
         open.on_reply(self.flows[server].snd_nxt.unwrap_or(Seq(0)), asked.at + wait);
         open.answer_behind(&split);
+    }
+
+    /// Whether the capture lacks packets that arrived: what it does not have may have been said.
+    fn has_missed(&self) -> bool {
+        self.flows.iter().any(|flow| flow.acked_unseen() || flow.missing_from_capture)
     }
 
     /// The responder closes at `at`: the end of a reply that nothing else marks was waited for until
@@ -147,6 +153,9 @@ impl Connection {
     #[cold]
     fn charge_missing(&self, open: &mut Open, closed_at: Instant, wait: (Duration, u64)) {
         let speaker = 1 - open.initiator;
+        if self.has_missed() {
+            return;
+        }
         if let Some(charge) = unrepaired::judge(&self.flows[speaker], self.mss(speaker), closed_at, wait) {
             open.last_path().settle().charge(&charge);
         }

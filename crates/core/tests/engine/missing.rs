@@ -319,6 +319,21 @@ fn numbers_that_are_missing_with_their_bytes_are_no_copies() {
     }
 }
 
+/// Both ends' last messages are missing from the capture, and each is acknowledged by what the other sends
+/// next: the client, which resets at the server's FIN, waited for no retransmission of them (frames 33 to
+/// 35 of redis). If the server's last message was lost, it did.
+#[test]
+fn nobody_waits_for_what_is_missing_from_the_capture() {
+    let last = "+5 C 100 SEEN\n +0 S 300 SEEN\n +0 C ack SEEN\n +900 S fin #end\n +0 C rst";
+    let unseen = last.replace("SEEN", "unseen");
+    log(settled(6) + "+5 C 100\n +0 S 100\n +0 C ack\n" + &unseen).rtt(ms(80)).both_ends(|seen| {
+        assert!(seen.lines(Cause::Rto, Path).is_empty(), "{seen}");
+    });
+    let lost = "+5 C 100\n +0 S 1448 more #reply\n reply+1 S 300 lost\n reply+2 S fin lost\n reply+500 S fin\n +300 C rst";
+    let seen = log(settled(6) + lost).rtt(ms(80)).seen_at(End::Client);
+    assert!(!seen.lines(Cause::Rto, Path).is_empty(), "{seen}");
+}
+
 /// Only the client's packets, with numbers in them: data that continues an earlier request may
 /// answer a message that is in no packet.
 #[test]
