@@ -44,7 +44,7 @@ const BEAT_AFTER: Duration = Duration::from_secs(2);
 /// This few encrypted bytes may confirm what the other end has just said: acknowledgements of brokers
 /// take 21 in a TLS 1.2 record (basic.ack of AMQP 0-9-1, 1.8.3.13), or 4 (MQTT 3.1.1, 3.4 to 3.7). Most
 /// requests are longer.
-const CONFIRMS_MAX: u64 = 50;
+pub(super) const CONFIRMS_MAX: u64 = 50;
 /// ... and this few are mostly signals, like NATS's PING of 6 in TLS 1.2, which rarely take so long to
 /// answer. Source: none written down.
 const SIGNAL_MAX: u32 = 35;
@@ -54,7 +54,7 @@ const SIGNALS: i64 = 100;
 /// The masking key of a WebSocket frame (RFC 6455, 5.3).
 const MASK: u64 = 4;
 /// An end that merely reacts takes at most one part in this many of the other end's time.
-const REACTS: i64 = 10;
+pub(super) const REACTS: i64 = 10;
 /// ... and in this many of the time between two of the other end's beats, if it delays its
 /// acknowledgements (40 ms of 1 s). Source: none written down.
 const BEAT_REACTS: i64 = 20;
@@ -258,7 +258,8 @@ impl Connection {
         if open.initiator == CLIENT {
             let own = verdict.split.charges().filter(|charge| charge.cause == Cause::ServerThink);
             let wait: Duration = own.map(|charge| charge.ns).sum();
-            let signal = wait.times(4) >= PAUSE_MIN && self.may_confirm(open, false);
+            let signal =
+                wait.times(4) >= PAUSE_MIN && (self.may_confirm(open, false) || self.may_be_word(open, wait));
             if signal || wait >= PAUSE_MIN || self.roles.watch() && self.roles.may_give_orders() {
                 return self.weigh_long(open, wait, len, verdict);
             }
@@ -287,6 +288,7 @@ impl Connection {
         // So may an encrypted message too short for most requests: what follows on a timer is the next
         // event.
         let confirms = confirms || self.may_confirm(open, reacted && wait >= PAUSE_MIN);
+        let confirms = confirms || self.may_be_word(open, wait);
         let timer = wait >= LONG_MIN && self.roles.may_keep_time();
         let timer = timer || wait >= PAUSE_LONG && len < self.mss(SERVER) && self.may_be_due(open, len);
         // So may any other message of a server whose timer has shown.

@@ -174,7 +174,6 @@ impl Connection {
         let is_session = kind == Kind::Exchange && self.is_session(open);
         let (asker, packet) = (side(open.initiator), open.packets[1]);
         let is_guess = self.pairing(open, kind) == Some(Pairing::Guess);
-        let own = kind == Kind::Exchange && self.may_be_own(open);
         let account = open.last_path().settle();
         if kind == Kind::OneWay {
             doubt_pauses(account, asker);
@@ -188,18 +187,24 @@ impl Connection {
             account.revise(Revision::SetUpTls { asker });
         }
         if self.assumed || self.paired == Paired::Unread {
-            self.temper_assumed(account, own);
+            self.temper_assumed(open, kind);
         }
         if is_guess {
-            account.revise(Revision::Guessed(Guess::Pairing));
+            open.last_path().settle().revise(Revision::Guessed(Guess::Pairing));
         }
         end
     }
 
     /// Causes that name an end are at most likely if its role is a guess, or if none of a program's message
-    /// bytes were captured. If `own`, possibly nobody waited for the server.
+    /// bytes were captured. Possibly nobody waited for the server, or for what follows a pause.
     #[cold]
-    pub(super) fn temper_assumed(&self, account: &mut Account, own: bool) {
+    pub(super) fn temper_assumed(&self, open: &mut Open, kind: Kind) {
+        let own = kind == Kind::Exchange && self.may_be_own(open);
+        let many = self.may_be_many(open);
+        let account = open.last_path().settle();
+        for end in [CLIENT, SERVER].into_iter().filter(|&end| many[end]) {
+            doubt_pauses(account, side(end));
+        }
         if own {
             account.revise(Revision::MayBeOwn { server: side(SERVER) });
         }

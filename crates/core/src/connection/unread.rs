@@ -1,11 +1,15 @@
 //! Which messages may be the session's or the protocol's own, where no payload was captured?
 
+use tcpwhy_wire::Duration;
+
 use super::Connection;
+use super::asking::{CONFIRMS_MAX, REACTS};
 use super::frame_sizes::{is_control, may_be_windows};
 use super::opening::AT_ONCE;
+use super::roles::PAUSE_LONG;
 use super::turn::Paired;
 use crate::bill::exchange::Open;
-use crate::flow::ends::CLIENT;
+use crate::flow::ends::{CLIENT, SERVER};
 
 /// A TLS 1.3 client's ChangeCipherSpec and Finished take at most this many bytes: SHA-384 (RFC 8446,
 /// 4.4.4, 5.2 and D.4).
@@ -13,7 +17,36 @@ const FINISHED_MAX: u32 = 80;
 /// It is the client's second message, or the third after a HelloRetryRequest (RFC 8446, 2.1).
 const FINISHED_AT: std::ops::RangeInclusive<u64> = 2..=3;
 
+/// The first message of a capture that begins midway may be the end of one, and what follows the next
+/// one: both together fill at most so many segments. Source: none written down.
+const FIRST_SEGMENTS: u64 = 2;
+
 impl Connection {
+    /// Whether what each end said may be several messages, and its pauses no part of any: a segment's
+    /// worth in pieces whose payload was not captured, or that are encrypted in a capture that begins midway,
+    /// and its first message.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn may_be_many(&self, open: &Open) -> [bool; 2] {
+        let first = self.midway && open.n == 0;
+        let sealed = self.midway && self.is_in_cipher(open);
+        let unread = self.paired == Paired::Unread || sealed;
+        let segments = if first { FIRST_SEGMENTS } else { u64::from(unread) };
+        [CLIENT, SERVER].map(|end| {
+            let said = if end == open.initiator { open.request_bytes } else { open.reply_bytes };
+            said < segments * u64::from(self.mss(end))
+        })
+    }
+
+    /// Whether the client's few bytes, said in its own time, may have asked for nothing: a line of a chat, a
+    /// replica's position. What follows `wait` later is then the other end's next word.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn may_be_word(&self, open: &Open, wait: Duration) -> bool {
+        let unknown = self.paired == Paired::Unread || self.midway && wait >= PAUSE_LONG;
+        unknown && (1..=CONFIRMS_MAX).contains(&open.request_bytes) && open.client_idle.times(REACTS) > wait
+    }
+
     /// Whether possibly nobody waited for the reply: the client's message may be the Finished of
     /// TLS, which is followed by tickets, or a WINDOW_UPDATE of HTTP/2 for data that had arrived.
     #[inline]

@@ -89,3 +89,74 @@ fn what_comes_seconds_later_may_be_news_where_no_payload_was_captured() {
         }
     }
 }
+
+/// The confidence of a pause of 60 ms between the pieces of the second reply, or of the second request.
+fn pause_of(rounds: &str, midway: bool, end: End) -> Option<Confidence> {
+    let log = log(format!("handshake\n {rounds}\n +0 C ack")).rtt(ms(20));
+    let segments = log.capture(end).split_off(if midway { 3 } else { 0 });
+    let exchanges = read_marked(&segments, log.marks()).connections[0].exchanges.clone();
+    let paused = |exchange: &Exchange| {
+        let mut own = exchange.bill.iter().filter(|line| line.cause == Cause::SenderThink);
+        own.find(|line| line.ns >= ms(50)).map(|line| line.confidence)
+    };
+    exchanges.iter().find_map(paused)
+}
+
+/// Pieces of a message that fills less than a segment are as many messages of a browser's connection for
+/// events (frames 9 to 11 of a chat): with no payload, a pause between them is no more than possible. A
+/// longer message goes on, and so does one whose payload was captured.
+#[test]
+fn pieces_whose_payload_was_not_captured_may_be_messages() {
+    for end in End::BOTH {
+        for (said, piece, is_open) in [(" unread", 100, true), (" unread", 1000, false), ("", 100, false)] {
+            let text =
+                format!("+2 C 300{said}\n +20 S 200\n +5 C 300 #asked\n asked+10 S {piece}\n +60 S {piece}");
+            let told = pause_of(&text, false, end).expect("a pause");
+            assert_eq!(told == Confidence::Possible, is_open, "{said} {piece} {end:?}");
+        }
+        // Nor does a capture that begins midway show what encrypted pieces are.
+        for (said, is_open) in [(" sealed", true), ("", false)] {
+            let text = format!("+2 C 300{said}\n +20 S 200\n +5 C 300 #asked\n asked+10 S 100\n +60 S 100");
+            let told = pause_of(&text, true, end).expect("a pause");
+            assert_eq!(told == Confidence::Possible, is_open, "{said} {end:?}");
+        }
+    }
+}
+
+/// A capture begins with what belongs to an earlier message (the SETTINGS that nginx sends before it
+/// answers, 38 bytes in TLS): the pause behind it is no more than possible, and a later one is likely.
+#[test]
+fn what_a_capture_begins_with_may_be_the_end_of_a_message() {
+    for end in End::BOTH {
+        let first = pause_of("+2 C 38\n +0 S 38\n +60 S 588\n +5 C 300\n +5 S 300", true, end);
+        assert_eq!(first, Some(Confidence::Possible), "{end:?}");
+        let later = pause_of("+2 C 38\n +0 S 38\n +5 C 300\n +5 S 300\n +60 S 588", true, end);
+        assert!(later >= Some(Confidence::Likely), "{end:?}: {later:?}");
+    }
+}
+
+/// A replica tells its position in 36 bytes whenever it likes, and news follows 150 ms later (frames 26 to
+/// 54 of redis): no more than possible as an answer. A longer message, and one right after a reply, ask.
+#[test]
+fn a_few_bytes_in_their_own_time_ask_nothing_where_no_payload_was_captured() {
+    for end in End::BOTH {
+        for (said, len, after, is_open) in [
+            (" unread", 36, 100, true),
+            (" unread", 200, 100, false),
+            (" unread", 36, 2, false),
+            ("", 36, 100, false),
+        ] {
+            let round = format!("+{after} C {len} #word\n word+40 S ack\n word+150 S 300\n");
+            let exchanges =
+                exchanges(&format!("+2 C 300{said}\n +20 S 500\n {} +0 C ack", round.repeat(6)), end);
+            for exchange in &exchanges[4..8] {
+                let told = surest(exchange);
+                assert_eq!(
+                    told <= Some(Confidence::Possible),
+                    is_open,
+                    "{said} {len} {after} {end:?}: {exchange:#?}"
+                );
+            }
+        }
+    }
+}

@@ -146,11 +146,10 @@ impl Connection {
     fn close_told(&mut self, mut open: Box<Open>, ledger: &mut Ledger) {
         let (wait, idle) = (open.waited - self.tap_rtt(SERVER), open.client_idle);
         let (asked_at, len) = (open.request_at(), open.request_bytes as u32);
-        let own = self.may_be_own(&open);
-        let account = open.reply.settle();
         if self.assumed || self.paired == Paired::Unread {
-            self.temper_assumed(account, own);
+            self.temper_assumed(&mut open, Kind::Exchange);
         }
+        let account = open.reply.settle();
         self.last_wait_end = Maybe::of(open.start + account.total());
         self.roles.on_question(len, wait, false, idle, asked_at, open.reply_bytes);
         let closed = Closed {
