@@ -50,7 +50,8 @@ impl UsualBill {
     /// [`LineView::confidence`](crate::bill::line::LineView::confidence) of both ways.
     #[inline]
     fn path_confidence(&self) -> Confidence {
-        if self.sure == [Confidence::Certain; 2] { Confidence::Certain } else { self.mixed_confidence() }
+        let [way, back] = self.sure;
+        if way == back || !self.back.is_positive() { way } else { self.mixed_confidence() }
     }
 
     #[cold]

@@ -24,7 +24,8 @@ pub(super) struct Finished {
     /// Sequence number of each end's first payload byte.
     pub(super) first: [Option<Seq>; 2],
     pub(super) hash: u32,
-    /// The capture's clock, which does not run back, when it finished, or when a timer's straggler came.
+    /// It is remembered for [`LINGER`] after this: when it finished by the capture's clock, which does not run
+    /// back, or later, if the timer of a straggler goes on.
     pub(super) clock: Instant,
     pub(super) duplicates: Option<DuplicateFilter>,
     /// The server refused it.
@@ -33,9 +34,9 @@ pub(super) struct Finished {
     pub(super) generation: u64,
     /// Where it is listed, unless a reset ended it: its stragglers are still counted there.
     pub(super) listed: Option<usize>,
-    /// The last data that came since, and how long what repeats it may take.
-    pub(super) again: Option<(Seq, Instant)>,
-    pub(super) lingers: Duration,
+    /// The last data that came since, and when.
+    pub(super) again: Option<Seq>,
+    pub(super) again_at: Instant,
 }
 
 impl Finished {
@@ -44,19 +45,24 @@ impl Finished {
         let from = if segment.src == self.ends.end(CLIENT) { CLIENT } else { SERVER };
         let new = segment.flags.syn() && !segment.flags.ack();
         let tries_again = self.refused && clock - self.clock >= TRIES_AGAIN;
-        let repeats = segment.payload_len > 0 && self.again.is_some_and(|(seq, _)| seq == segment.seq);
-        clock - self.clock >= if repeats { self.lingers } else { LINGER }
+        // What does not repeat that data is on no timer.
+        let since = if self.repeats(segment) { self.clock } else { self.clock.min(self.again_at) };
+        clock - since >= LINGER
             || (new && (tries_again || self.first[from].is_none_or(|first| segment.seq + 1 != first)))
     }
 
     /// A straggler came. One that repeats the last one's data is on a timer, which goes on doubling.
     pub(super) fn on_straggler(&mut self, segment: &Segment, clock: Instant) {
         if segment.payload_len > 0 {
-            if let Some((_, at)) = self.again.filter(|(seq, _)| *seq == segment.seq) {
-                self.lingers = (clock - at).times(NEXT_TIMER).clamp(LINGER, RTO_MAX);
-                self.clock = clock;
+            if self.repeats(segment) {
+                let next = (clock - self.again_at).times(NEXT_TIMER).clamp(LINGER, RTO_MAX);
+                self.clock = clock + (next - LINGER);
             }
-            self.again = Some((segment.seq, clock));
+            (self.again, self.again_at) = (Some(segment.seq), clock);
         }
+    }
+
+    fn repeats(&self, segment: &Segment) -> bool {
+        segment.payload_len > 0 && self.again == Some(segment.seq)
     }
 }

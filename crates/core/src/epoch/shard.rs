@@ -348,7 +348,7 @@ impl Shard {
             generation,
             listed,
             again: None,
-            lingers: LINGER,
+            again_at: clock,
         });
         self.table.replace(hash, slot, FINISHED + place);
         self.finished_now += 1;
@@ -522,7 +522,7 @@ impl Shard {
             self.lingering.pop_front();
             let finished = self.finished.get_mut(place);
             if finished.generation == generation {
-                if due && orders.now - finished.clock < finished.lingers + LATE {
+                if due && orders.now - finished.clock < LINGER + LATE {
                     self.lingering.push_back(Lingering { clock: orders.now, epoch, place, generation });
                     continue;
                 }

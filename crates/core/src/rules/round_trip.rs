@@ -143,25 +143,10 @@ pub(crate) fn above_least(path_memory: &PathMemory, end: usize, tap_rtt: Duratio
     Some(tap_rtt - path).filter(|above| *above >= path.divided_by(QUEUE_SHARE))
 }
 
-/// How certain it is that the round trip to an end is all path, as other connections may have seen it
-/// shorter: nothing if part of it was queueing.
-#[inline]
-pub(crate) fn all_path(
-    flows: &[Flow; 2],
-    path_memory: &PathMemory,
-    end: usize,
-    tap_rtt: [Duration; 2],
-    now: Instant,
-) -> Option<Confidence> {
-    let Some(above) = above_least(path_memory, end, tap_rtt[end]) else { return Some(Confidence::Certain) };
-    let stands = standing(flows, path_memory, end, tap_rtt, now, above).is_some();
-    (!stands).then_some(Confidence::Likely)
-}
-
 /// How much of the excess `above` was queueing, and whether such a queue was seen; nothing if there
 /// is no sign of one.
 #[inline]
-fn standing(
+pub(crate) fn standing(
     flows: &[Flow; 2],
     path_memory: &PathMemory,
     end: usize,
