@@ -2,7 +2,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
-use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_core::report::Kind;
 
 use crate::packet_log::{End, each, log, ms, settled};

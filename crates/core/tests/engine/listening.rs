@@ -116,7 +116,7 @@ fn what_is_not_captured_makes_nothing_surer() {
     for exchange in report.connections[0].exchanges.iter().filter(|exchange| exchange.n > 1) {
         let think = exchange.bill.iter().filter(|line| line.cause == Cause::ServerThink);
         for line in think.filter(|line| line.ns > ms(65) + ms(1)) {
-            assert_eq!(line.confidence, Confidence::Possible, "{exchange:#?}");
+            assert_eq!(line.confidence, Possible, "{exchange:#?}");
         }
     }
 }
@@ -213,7 +213,7 @@ fn a_pause_is_no_more_than_possible_where_heads_were_not_captured() {
         let lines = report.connections[0].exchanges.iter().flat_map(|exchange| &exchange.bill);
         let paused = lines.filter(|line| line.cause == Cause::SenderThink && line.ns >= ms(150));
         let sure = paused.map(|line| line.confidence).max();
-        assert_eq!(sure, Some(Confidence::Possible), "{end:?}: {:#?}", report.connections[0].exchanges);
+        assert_eq!(sure, Some(Possible), "{end:?}: {:#?}", report.connections[0].exchanges);
     }
 }
 
@@ -235,7 +235,7 @@ fn an_answer_of_known_length_is_one_however_evenly_it_comes() {
         };
         assert_eq!(billed(answered, Cause::SenderThink, Server), ms(11 * 250), "{end:?}: {answered:#?}");
         let pause = answered.bill.iter().find(|line| line.cause == Cause::SenderThink).unwrap();
-        assert!(pause.confidence >= Confidence::Likely, "{end:?}: {pause:#?}");
+        assert!(pause.confidence >= Likely, "{end:?}: {pause:#?}");
     }
 }
 
@@ -253,8 +253,7 @@ fn what_a_radio_plays_is_waited_for_by_nobody() {
         let streams = [REQUEST.as_bytes(), server.as_bytes()];
         let report = read_streams(&capture, usize::MAX, |segment| part_of(streams, segment));
         let lines = report.connections[0].exchanges.iter().flat_map(|exchange| &exchange.bill);
-        let sure =
-            lines.filter(|line| line.cause == Cause::SenderThink && line.confidence > Confidence::Possible);
+        let sure = lines.filter(|line| line.cause == Cause::SenderThink && line.confidence > Possible);
         assert_eq!(sure.count(), 0, "{end:?}: {:#?}", report.connections[0].exchanges);
     }
 }
@@ -358,7 +357,7 @@ fn what_programs_take_is_no_more_than_likely_where_no_byte_was_captured() {
     let text =
         "handshake\n".to_owned() + &"+5 C 100\n +90 S 200 #first\n first+80 S 200\n +0 C ack\n".repeat(3);
     let segments = log(text).rtt(ms(2)).capture(End::Server);
-    let (sure, unread) = ([Confidence::Certain; 2], [Confidence::Likely, Confidence::Possible]);
+    let (sure, unread) = ([Confidence::Certain; 2], [Likely, Possible]);
     for (snap, surest) in [(0, unread), (1_000, sure)] {
         let report = read_streams(&segments, snap, |segment| vec![b'~'; segment.payload_len as usize]);
         for (cause, surest) in [Cause::ServerThink, Cause::SenderThink].into_iter().zip(surest) {

@@ -7,11 +7,11 @@ use tcpwhy_gen::{Generator, Shape};
 use tcpwhy_wire::capture::writer::PcapWriter;
 use tcpwhy_wire::capture::{Event, LinkType, Reader};
 use tcpwhy_wire::decode::decode;
-use tcpwhy_wire::{Duration, Segment};
+use tcpwhy_wire::{Duration, Endpoint, Segment};
 
 use crate::generate::{conversation_with_steps, crowd, ends, merge};
 use crate::invariants::EVERYTHING;
-use crate::packet_log::{End, log, ms};
+use crate::packet_log::{CLIENT, End, SERVER, log, ms};
 
 /// Several epochs, and connections from their first packet to their last.
 const PACKETS: u64 = 60_000;
@@ -158,6 +158,22 @@ fn shortcuts_change_no_answer_that_comes_sooner_than_any_packet_before() {
     for text in ["handshake\n+0 C 1\n+0 S 2 lost", "handshake\n+0 C 100\n+0 S 20 lost"] {
         let segments = log(text).rtt(ms(136)).without_ip_ids().capture_at(1);
         assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
+    }
+}
+
+/// A connection that is steadily 15 ms longer than another between the same hosts: likely, its handshake too.
+#[test]
+fn shortcuts_change_no_way_longer_than_a_sibling_s() {
+    let turns = "\n +5 C 100\n +20 S 200\n +0 C ack".repeat(4);
+    let second = log(format!("@900 C syn\n +0 S syn\n +0 C ack {turns}")).rtt(ms(55));
+    let logs = [
+        log(format!("handshake {turns}")).rtt(ms(40)),
+        second.between([Endpoint { port: 40_001, ..CLIENT }, SERVER]),
+    ];
+    for end in End::BOTH {
+        let mut segments: Vec<Segment> = logs.iter().flat_map(|log| log.capture(end)).collect();
+        segments.sort_by_key(|segment| segment.at);
+        assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING), "{end:?}");
     }
 }
 

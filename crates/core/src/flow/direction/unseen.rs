@@ -45,7 +45,6 @@ impl Flow {
             && (arrived || self.unusual.shown().holes.notice(nxt, segment.seq, segment))
         {
             self.snd_nxt = Some(segment.seq);
-            self.missing_from_capture |= arrived; // although it did not pass
         }
     }
 
