@@ -108,6 +108,12 @@ impl IpIdCounter {
         self.hits >= Self::TRUSTED && id != 0 && self.expected == Some(id.wrapping_add(packets))
     }
 
+    /// Whether the last packet, which stands for `packets` on the wire, followed the one before it.
+    pub(crate) fn has_followed(self, id: u16, packets: u16) -> bool {
+        let jumped = self.jumped > 0 && self.jumped_to == id;
+        self.hits > 0 && id != 0 && !jumped && self.expected == Some(id.wrapping_add(packets))
+    }
+
     /// Whether a packet with this IP ID is the next one.
     #[inline]
     pub(crate) fn expects(self, id: Option<u16>) -> bool {

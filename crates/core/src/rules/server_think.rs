@@ -143,7 +143,9 @@ fn take_what_was_late(
     let mss = pair.sizes[server];
     let left_before = flow.left_before(segment, mss);
     let overtaken = left_before
-        || repair::came_too_soon(segment, class, rtt_to_server) && !flow.left_behind(segment, mss);
+        || repair::came_too_soon(segment, class, rtt_to_server)
+            && !flow.left_behind(segment, mss)
+            && !flow.is_next(segment, mss);
     let usual = if left_before { Duration::MAX } else { rtt_to_server.divided_by(4) };
     if overtaken && let Some(late) = behind_its_gap(flow, segment, class, split.left(), usual) {
         split.take(late.evidence(from.packet, segment.packet));

@@ -71,3 +71,20 @@ fn an_answer_that_acknowledges_none_of_a_copy_did_not_wait_for_it() {
         assert_eq!(most(&seen).filter(|most| *most > Possible), expected, "{seen}");
     }
 }
+
+/// The answer is lost, and the question repeated after 300 ms: its acknowledgement comes with a sequence number beyond the answer, and
+/// the answer 2.8 ms later, numbered right after that (frames 206 to 214 of a laptop's pings): it had left behind it, as a copy, and
+/// nobody thought for 300 ms. Without numbers it may have been overtaken.
+#[test]
+fn what_is_numbered_right_behind_the_packet_before_it_was_not_overtaken() {
+    let text = "handshake\n +5 C 100\n +0 S 200\n +0 C ack\n +5 C 100 #q\n q+0.5 S 200 lost\n q+300 C 100..200 #r\n r+0 S ack\n \
+                +2.8 S 200..400\n +0 C ack";
+    let numbered = log(text).rtt(ms(30)).without_timestamps();
+    let seen = numbered.seen_at(End::Client);
+    assert!(
+        !seen.longer(Cause::Rto, ms(290)).is_empty() && seen.longer(Cause::ServerThink, ms(1)).is_empty(),
+        "{seen}"
+    );
+    let seen = log(text).rtt(ms(30)).without_timestamps().without_ip_ids().seen_at(End::Client);
+    assert!(!seen.longer(Cause::Queueing, ms(2.7)).is_empty(), "{seen}");
+}

@@ -100,6 +100,12 @@ impl Flow {
         self.beside_shown(segment).map_or_else(by_number, Ordering::is_gt)
     }
 
+    /// Whether its IP ID follows that of the packet before it, which it cannot have overtaken or be overtaken by.
+    pub(crate) fn is_next(&self, segment: &Segment, mss: u32) -> bool {
+        let packets = segment.payload_len.div_ceil(mss.max(1)).max(1) as u16;
+        segment.ip_id.is_some_and(|id| self.ip_id.has_followed(id, packets))
+    }
+
     /// Its TSval compared with that of the packet that revealed the hole, if the clock has ticked in
     /// between.
     fn beside_shown(&self, segment: &Segment) -> Option<Ordering> {
