@@ -124,7 +124,7 @@ impl Connection {
     /// on its own has no clock of the server's, so it repeats the last time stamp it saw, the
     /// SYN-ACK's.
     #[cold]
-    fn is_stale(&self, rtt: Duration, known: Duration, from: usize, stamp: u32) -> bool {
+    pub(super) fn is_stale(&self, rtt: Duration, known: Duration, from: usize, stamp: u32) -> bool {
         self.shown[from]
             && rtt.times(NEARER_BETWEEN) <= known
             && self.flows[from].clock.is_stale(stamp, self.now, rtt)
@@ -414,8 +414,8 @@ impl Connection {
         let known = self.tap_rtt[from].get();
         let nearer = known.is_none_or(|known| rtt < known);
         if nearer
-            && let Some((known, stamp)) = known.zip(self.flows[from].clock.present())
-            && self.is_stale(rtt, known, from, stamp)
+            && let Some(known) = known
+            && self.is_anothers(rtt, known, from)
         {
             self.answers.stale |= from == SERVER;
             return;

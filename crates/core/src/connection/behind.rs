@@ -3,6 +3,8 @@
 //! The evidence is in `rules/proxy.rs`. Nearly always the handshake took hardly longer than
 //! acknowledgements do, and nothing else is asked.
 
+use std::ops::RangeInclusive;
+
 use tcpwhy_wire::Duration;
 
 use super::Connection;
@@ -10,6 +12,12 @@ use crate::flow::ends::SERVER;
 use crate::flow::handshake::Setup;
 use crate::rules::handshake;
 use crate::rules::proxy::{Beyond, NEARER_BETWEEN};
+use crate::words::limits::HELD_BACK_MIN;
+
+/// What is left of an initial TTL of 128 (DefaultTTL of Windows), if not of 64.
+const COUNTING_TTLS: RangeInclusive<u8> = 65..=128;
+/// A host sends no more than one packet in this time to all others together. Source: none written down.
+const PACKET_MIN: Duration = Duration::from_micros(10);
 
 impl Connection {
     /// The path beyond the host that acknowledges for the server, if there can be one.
@@ -46,5 +54,26 @@ impl Connection {
         let opened = self.setup.as_ref().and_then(Setup::opened_at_least);
         let (Some(opened), Some(near)) = (opened, self.tap_rtt[SERVER].get()) else { return false };
         self.answers.may_be_behind(opened, near, || self.has_host_between())
+    }
+
+    /// Whether a packet that would put this end much closer than the `known` distance is another host's, by its
+    /// time stamp or its number.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn is_anothers(&self, rtt: Duration, known: Duration, from: usize) -> bool {
+        let stamp = self.flows[from].clock.present();
+        stamp.is_some_and(|stamp| self.is_stale(rtt, known, from, stamp))
+            || self.is_numbered_elsewhere(rtt, known, from)
+    }
+
+    /// Whether its number is as far from those of this end's other packets as no host gets in that time.
+    /// Windows counts one by one, and begins with a TTL of 128.
+    fn is_numbered_elsewhere(&self, rtt: Duration, known: Duration, from: usize) -> bool {
+        let counts = from == SERVER && COUNTING_TTLS.contains(&self.ttl[from]);
+        let much = rtt.times(NEARER_BETWEEN) <= known && known - rtt >= HELD_BACK_MIN;
+        let opened = self.setup.as_ref().and_then(Setup::last_syn_ack).filter(|_| self.shown[from]);
+        let Some((opened, _)) = opened.filter(|_| counts && much) else { return false };
+        let apart = self.flows[from].numbered_apart().map(i64::from);
+        apart.is_some_and(|apart| PACKET_MIN.times(apart) > self.now - opened)
     }
 }

@@ -70,13 +70,24 @@ impl IpIdCounter {
     /// How many packets are missing before this one, the last, by its IP ID, whether that is proven to be
     /// the connection's own or not.
     pub(crate) fn jumped(self, id: u16) -> u16 {
-        if !self.of_host && self.jumps > 0 && self.jumped_to == id { self.jumped } else { 0 }
+        let own = !self.of_host && self.jumps > 0 && self.jumped <= Self::PLAUSIBLE_GAP;
+        if own && self.jumped_to == id { self.jumped } else { 0 }
+    }
+
+    /// How many numbers lie between the last packet and the one before it, if more than this connection can
+    /// have used.
+    pub(crate) fn apart(self) -> Option<u16> {
+        let last = self.expected == Some(self.jumped_to.wrapping_add(1));
+        (last && self.jumped > Self::PLAUSIBLE_GAP).then_some(self.jumped)
     }
 
     /// The sequence space lacks this many packets before the last one: if its IP ID does too, it is the
     /// connection's own.
     #[cold]
     pub(crate) fn on_hole(&mut self, packets: u32) {
+        if self.jumped > Self::PLAUSIBLE_GAP {
+            return;
+        }
         if packets == u32::from(self.jumped) && self.jumps > 0 {
             (self.hits, self.jumps) = (self.hits.saturating_add(1), self.jumps - 1);
             (self.jumped, self.suspect) = (0, false);
@@ -155,6 +166,7 @@ impl IpIdCounter {
         }
         if missed > Self::PLAUSIBLE_GAP {
             self.hits = 0; // not this connection's counter
+            (self.jumped, self.jumped_to) = (missed, id);
             return 0;
         }
         let tells = self.tells();

@@ -274,6 +274,11 @@ impl Flow {
         self.ip_id.suspects()
     }
 
+    /// How far the last packet's IP ID is from the one before it, if not just a few packets.
+    pub(crate) fn numbered_apart(&self) -> Option<u16> {
+        self.ip_id.apart()
+    }
+
     /// Every packet of this direction, data or not. Returns how many before it are missing from the capture.
     pub(crate) fn on_packet(&mut self, segment: &Segment, mss: u32) -> u16 {
         let one = segment.payload_len <= mss; // the usual case, without a division

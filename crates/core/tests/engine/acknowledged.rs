@@ -5,7 +5,7 @@ use tcpwhy_core::report::Confidence::{self, Possible};
 use tcpwhy_core::report::Exchange;
 use tcpwhy_wire::{Duration, Endpoint};
 
-use crate::packet_log::{End, log, ms, settled};
+use crate::packet_log::{End, SERVER, log, ms, settled};
 use crate::seen::Seen;
 
 fn of(exchange: &Exchange, cause: Cause) -> Duration {
@@ -124,5 +124,42 @@ fn a_path_is_no_longer_than_the_servers_own_stamps_leave() {
             "{seen}"
         );
         assert_eq!(sure_of(bill, Cause::RoundTrip) == Confidence::Certain, opens == 0.0, "{seen}");
+    }
+}
+
+/// The SYN-ACK comes after 171.7 ms, and so does every answer; the first request is acknowledged after 17.6, by a packet whose
+/// number is 9,000 beyond those of the server, a Windows that counts (frames 3070 to 3200 of a browser in a campus).
+/// Numbered as the server's next one, it is the server's, and the handshake stood.
+#[test]
+fn whoever_acknowledges_with_another_hosts_numbers_is_not_the_server() {
+    for (apart, way) in [(9_000, 171.7), (0, 17.6)] {
+        let mut segments =
+            log("handshake\n +2 C 214 #q\n q+0 S ack\n q+212 S 1400\n +0 C ack\n +5 C 158 #r\n r+0 S 120\n +0 C ack")
+                .rtt(ms(171.7))
+                .without_timestamps()
+                .capture(End::Client);
+        let asked = segments.iter().find(|segment| segment.payload_len == 214).map(|segment| segment.at);
+        for segment in segments.iter_mut().filter(|segment| segment.src == SERVER) {
+            segment.ttl = 108;
+            if segment.flags.syn() {
+                segment.ip_id = Some(699);
+            } else if segment.payload_len == 0 {
+                segment.at = asked.expect("a request") + ms(17.6);
+                segment.ip_id = segment.ip_id.map(|id| id + apart);
+            } else if apart > 0 {
+                segment.ip_id = segment.ip_id.map(|id| id - 1);
+            }
+        }
+        segments.sort_by_key(|segment| segment.at);
+        let seen = Seen::of(segments, "the client");
+        for (n, wait) in [(1, 171.7 + 212.0), (2, 171.7)] {
+            let exchange = seen.exchange(n).exchange;
+            assert_eq!(of(exchange, Cause::RoundTrip), ms(way), "{seen}");
+            assert!(
+                of(exchange, Cause::ServerThink).max(ms(wait - way) + ms(0.1)) <= ms(wait - way + 0.2),
+                "{seen}"
+            );
+            assert_eq!(of(exchange, Cause::ServerThink).is_positive(), wait > way, "{seen}");
+        }
     }
 }
