@@ -33,8 +33,6 @@ const TIMERS: [Range<Duration>; 3] = [
     Duration::from_millis(95)..Duration::from_millis(112),
     Duration::from_millis(185)..Duration::MAX,
 ];
-/// A path varies that was seen shorter by one part in this many. Source: none written down.
-const VARIED_SHARE: i64 = 16;
 /// Packets this close together had waited together.
 pub(crate) const TOGETHER: Duration = Duration::from_millis(1);
 /// The same as one part in this many of the wait before them, where no delayed-acknowledgement timer
@@ -179,20 +177,6 @@ pub(crate) fn answers_late(pair: &Pair<'_>, open: &Open, segment: &Segment) -> b
     let first = echoed.is_some_and(|echoed| open.request.answered_before_repair(echoed));
     let from = open.request.last.filter(|_| first).map_or(repaired, |last| last.at);
     is_acked_late(pair, acked - from)
-}
-
-/// Whether the answer is the first to acknowledge anything of its question, after the shortest timer of a host
-/// that acknowledges by itself, on a path that other connections have seen shorter: it may have held either.
-#[cold]
-#[inline(never)]
-pub(super) fn came_unacknowledged(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> bool {
-    let server = 1 - open.initiator;
-    let asked = &pair.flows[open.initiator];
-    let first = asked.newly_acked > 0 && pair.acked_by_itself(open, segment).is_none();
-    let way = pair.tap_rtt[server];
-    let varied = QUEUED_MIN.max(way.divided_by(VARIED_SHARE));
-    let shorter = || pair.path_memory.min(server).is_some_and(|least| way - least >= varied);
-    left >= DELAYED_ACK_MIN && first && pair.is_far(server) && pair.beyond.is_none() && shorter()
 }
 
 /// Whether an acknowledgement `since` after what it acknowledges is later than any host sends one,

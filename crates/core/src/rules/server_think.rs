@@ -10,8 +10,8 @@
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::late_request::{
-    acknowledged_before_any_timer, acknowledged_late, answers_late, came_unacknowledged, had_arrived_before,
-    had_just_arrived, was_acked_too_late,
+    acknowledged_before_any_timer, acknowledged_late, answers_late, had_arrived_before, had_just_arrived,
+    was_acked_too_late,
 };
 use super::pair::Pair;
 use super::verdict::Verdict;
@@ -300,7 +300,6 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let (late, behind) =
         if told { (false, behind.min(Confidence::Likely)) } else { (varied || late, behind) };
     let late = late || slow && answers_unseen(pair, open, segment);
-    let late = late || came_unacknowledged(pair, open, segment, left);
     let late = late
         || flow.seems_late(segment.at).is_some_and(|queued| queued >= left.divided_by(2).max(VARIED_MIN));
     let confidence = match (missed || repeated || late, near && !or_cork) {
