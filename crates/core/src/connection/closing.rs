@@ -216,28 +216,6 @@ impl Connection {
         }
     }
 
-    /// How certain it is that the measured round trip to an end is all path: nothing if part of it may be a
-    /// standing queue, since other connections know a shorter one, or if this one has varied.
-    #[inline]
-    pub(super) fn all_path(&self, end: usize) -> Option<Confidence> {
-        if self.varies(end) {
-            return None;
-        }
-        match round_trip::above_least(&self.path_memory, end, self.tap_rtt(end)) {
-            None => Some(Confidence::Certain),
-            Some(above) => self.all_longer_path(end, above),
-        }
-    }
-
-    /// The same for a round trip that is longer by `above` than the least known one.
-    #[cold]
-    #[inline(never)]
-    fn all_longer_path(&self, end: usize, above: Duration) -> Option<Confidence> {
-        let ways = [self.tap_rtt(CLIENT), self.tap_rtt(SERVER)];
-        let queued = round_trip::standing(&self.flows, &self.path_memory, end, ways, self.now, above);
-        if queued.is_none() { Some(Confidence::Likely) } else { None }
-    }
-
     /// Whether nothing else shows a path as long as the handshake: later answers came sooner, or a clock of
     /// milliseconds may have measured the path as nothing.
     fn is_setup_bounded(&self, setup: &Setup) -> bool {

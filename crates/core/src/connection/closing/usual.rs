@@ -4,7 +4,7 @@
 //! reply did and the way back. A few comparisons rule out everything else; if they fail,
 //! [`closing`](super) draws up the bill.
 
-use tcpwhy_wire::Instant;
+use tcpwhy_wire::{Duration, Instant};
 
 use super::super::Connection;
 use super::super::opened_late::takes_longer;
@@ -21,6 +21,28 @@ use crate::tally::ledger::Ledger;
 use crate::words::report::{Confidence, Kind, Pairing};
 
 impl Connection {
+    /// How certain it is that the measured round trip to an end is all path: nothing if part of it may be a
+    /// standing queue, since other connections know a shorter one, or if this one has varied.
+    #[inline]
+    pub(in crate::connection) fn all_path(&self, end: usize) -> Option<Confidence> {
+        if self.varies(end) {
+            return None;
+        }
+        match round_trip::above_least(&self.path_memory, end, self.tap_rtt(end)) {
+            None => Some(Confidence::Certain),
+            Some(above) => self.all_longer_path(end, above),
+        }
+    }
+
+    /// The same for a round trip that is longer by `above` than the least known one.
+    #[cold]
+    #[inline(never)]
+    fn all_longer_path(&self, end: usize, above: Duration) -> Option<Confidence> {
+        let ways = [self.tap_rtt(CLIENT), self.tap_rtt(SERVER)];
+        let queued = round_trip::standing(&self.flows, &self.path_memory, end, ways, self.now, above);
+        if queued.is_none() { Some(Confidence::Likely) } else { None }
+    }
+
     /// [`Connection::close_setup`] for a handshake without retransmission, loss or delay. Returns
     /// whether it was one; if not, nothing has changed.
     pub(super) fn close_usual_setup(&mut self, ledger: &mut Ledger) -> bool {
