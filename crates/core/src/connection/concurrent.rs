@@ -34,7 +34,7 @@ use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
 use crate::words::limits::ASKS_ON_MAX;
-use crate::words::mark::{Mark, Role};
+use crate::words::mark::{Mark, Role, without_news};
 use crate::words::report::{Kind, Pairing, Trigger};
 
 /// Requests under way at once on one connection; protocols settle for less (RFC 9113, 6.5.2, recommends 100
@@ -92,8 +92,8 @@ impl Connection {
         if from == SERVER && marks.iter().any(|mark| mark.session && !mark.by_peer) {
             self.frames.on_session();
         }
-        let end = segment.seq + segment.payload_len;
-        let ends = |talk: &mut Talk| talk.ends_with(marks, end);
+        let marks = if self.is_concurrent() { marks } else { without_news(marks) };
+        let ends = |talk: &mut Talk| talk.ends_with(marks, segment.seq + segment.payload_len);
         if marks.iter().any(|mark| matches!(mark.role, Role::Lost | Role::Framed))
             && !self.talk.as_deref_mut().is_some_and(ends)
         {

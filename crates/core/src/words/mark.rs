@@ -70,6 +70,15 @@ impl Mark {
     }
 }
 
+/// The marks of a segment without what is told behind an answer in it, which nobody waits for by itself.
+pub(crate) fn without_news(marks: &[Mark]) -> &[Mark] {
+    let told = |mark: &Mark| mark.role == Role::Tells && !mark.by_peer;
+    match marks {
+        [answer, rest @ ..] if answer.role == Role::Answers && rest.iter().all(told) => &marks[..1],
+        _ => marks,
+    }
+}
+
 /// The protocol's own flow control, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credit {
