@@ -127,6 +127,12 @@ impl Rounds {
         self.peak == 0 || u64::from(flight) * 8 > u64::from(self.peak) * 9
     }
 
+    /// Whether `flight` bytes, the first of a connection, are what its window has room for: ten segments
+    /// (RFC 6928). Acknowledgements that seem to pass without effect were then delayed on their way.
+    pub(crate) fn is_initial_window(&self, flight: u32, mss: u32) -> bool {
+        self.peak == 0 && self.before_idle == 0 && flight == INITIAL_WINDOW_SEGMENTS * mss
+    }
+
     /// Whether a round of this many bytes is half as large again as the previous one: in congestion
     /// avoidance none is, CUBIC's least of all (`cnt` in bictcp_update, net/ipv4/tcp_cubic.c, Linux 6.12).
     fn grows(&self, flight: u32) -> bool {

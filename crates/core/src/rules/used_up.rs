@@ -33,7 +33,7 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
     if rounds.growing && !lasts_a_round(wait) {
         return (slow_start::cause(rounds, flight), None, Confidence::Likely);
     }
-    if send_buffer::drained(wait, ack) {
+    if !rounds.is_initial_window(flight, wait.mss) && send_buffer::drained(wait, ack) {
         let again = rounds.drained > 1;
         let confidence = if again { Confidence::Likely } else { Confidence::Possible };
         return (Cause::SendBuffer, Some(Form::Drained), confidence);

@@ -121,3 +121,27 @@ fn flights_that_fill_the_window_each_time_are_the_window_s() {
         assert_eq!(buffer, 0, "{seen}");
     });
 }
+
+/// The first reply of a connection stops after exactly ten segments, and goes on well after their first acknowledgements should
+/// have reached the server: these waited in the queue of a slow uplink. Ten segments are what a new connection may send
+/// (RFC 6928), and no buffer's size.
+#[test]
+fn the_first_stop_of_a_connection_behind_ten_segments_is_its_window_s() {
+    let acks = each(1..=5, |n| {
+        let late = 30.0 - 4.0 * n as f64;
+        format!("@{:.2} C ack ack={} late={late:.2} #a{n}", 115.6 + 4.0 * n as f64, n * 2 * MSS)
+    });
+    for (segments, cause) in [(10, Cause::SlowStart), (14, Cause::SendBuffer)] {
+        let text = format!(
+            "handshake
+             +5 C 100
+             +0 S 1448x{segments} more
+             {acks}
+             a1+0 S 1448x12 more
+             +0 C ack"
+        );
+        let seen = log(text).rtt(ms(55)).bottleneck(End::Server, 5_792_000).seen_at(End::Client);
+        let bill = seen.exchange(1);
+        assert!(bill.ns(cause, Server) >= ms(20), "{segments}{seen}");
+    }
+}

@@ -14,16 +14,13 @@
 //! the other did. `label+5` counts in the same way from a labelled line; `@5` from the log's start. All times
 //! are ms.
 //!
-//! Acknowledgement numbers, SACK and D-SACK blocks, TCP time stamps and IP identifications follow from what
-//! had arrived at the sender until then. `asks=7` and `answers=7` give a line's meaning to a reader of its
-//! protocol, without `=7` if that pairs them in order; `greets` is a greeting, `tells` a message that was not
-//! requested, `serves` one of the protocol itself, and `mute` means that nothing is read from there on. A SYN
-//! carries `data=100`, `refused` or not. `20x3` is three segments of 20 bytes; the last one of a line has PSH
+//! Acknowledgement numbers, SACK and D-SACK blocks, TCP time stamps and IP identifications follow from
+//! what had arrived at the sender until then. `asks=7` and `answers=7` give a line's meaning to a reader
+//! of its protocol, without `=7` if that pairs them in order; `greets` is a greeting, `tells` a message
+//! that was not requested, `serves` one of the protocol itself, `mute` means that nothing is read from
+//! there on, `sealed` that it is encrypted, and `unread` that no payload was captured. A SYN carries
+//! `data=100`, `refused` or not. `20x3` is three segments of 20 bytes; the last one of a line has PSH
 //! unless `more` follows.
-//! Acknowledgement numbers, SACK and D-SACK blocks, TCP time stamps and IP identifications follow from what had
-//! arrived at the sender until then. `asks=7` and `answers=7` say what the bytes of a line are to whoever reads their protocol,
-//! without `=7` where that pairs them in order, `greets` that they say who speaks, `tells` that nobody asked for them, `serves` that they serve the protocol alone, `mute` that nothing is read from there on, `sealed` that it is encrypted, and `unread` that no payload was captured. A SYN takes `data=100` with it, `refused` or not. `20x3` is three segments of 20 bytes; the last one of a line carries PSH unless
-//! `more` stands behind it.
 
 use std::collections::HashMap;
 
