@@ -95,11 +95,11 @@ impl Split {
         }
     }
 
-    /// What seemed to be the answering program's time was a hold, and is charged like `held`.
+    /// What seemed to be a program's `own` time was a hold, and is charged like `held`.
     #[cold]
-    pub(crate) fn hold(&mut self, held: &Charge) {
+    pub(crate) fn hold(&mut self, own: Cause, held: &Charge) {
         let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
-        for charge in self.near.iter_mut().chain(far).filter(|charge| charge.cause == Cause::ServerThink) {
+        for charge in self.near.iter_mut().chain(far).filter(|charge| charge.cause == own) {
             *charge = Charge { ns: charge.ns, ..held.clone() };
             self.causes |= held.cause.bit();
         }

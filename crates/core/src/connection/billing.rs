@@ -18,10 +18,11 @@ use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::ports;
 use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::rules::pair::Pair;
+use crate::rules::rounds_beyond::RoundBeyond;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
 use crate::rules::{
-    self, cork, crossed, late_answer, late_request, nagle, not_captured, repair, server_think,
+    self, cork, crossed, late_answer, late_request, nagle, not_captured, repair, rounds_beyond, server_think,
 };
 use crate::words::cause::Cause;
 use crate::words::form::Form;
@@ -93,6 +94,9 @@ impl Connection {
             && segment.at - open.request_at() >= STREAM_MIN
             && !self.goes_on_by_its_bytes(from, segment.seq);
         let mut observation = rules::observe(&wait, &verdict);
+        if from == SERVER && from != open.initiator && gap >= HELD_BACK_MIN {
+            observation.beyond = self.weigh_round_beyond(&wait, &mut verdict);
+        }
         // Only a gap before any reply data shows an application that writes everything before it reads.
         let read = open.reply_first.is_some_and(|first| segment.ack.after(first));
         if read || from != open.initiator || open.request.index > 0 {
@@ -122,6 +126,18 @@ impl Connection {
             Revision::MayBeStream { sender }
         };
         open.reply.settle().revise(revision);
+    }
+
+    /// The server may have waited for a round trip beyond a host that acknowledges for it; the round that begins then.
+    fn weigh_round_beyond(&self, wait: &Wait<'_>, verdict: &mut Verdict) -> Option<RoundBeyond> {
+        let (beyond, first) = (self.beyond()?, self.open.as_deref()?.reply_first?);
+        let fresh = RoundBeyond { began: first, before: 0 };
+        let known = self.models[SERVER].round_beyond().filter(|round| round.began.after(first));
+        let round = known.unwrap_or(fresh);
+        if let Some(held) = rounds_beyond::judge(wait, &beyond, round) {
+            verdict.split.hold(Cause::SenderThink, &held);
+        }
+        rounds_beyond::next(wait, &beyond, round)
     }
 
     /// The segment may answer something that is missing from the capture.
@@ -200,7 +216,7 @@ impl Connection {
         let late = late_request::answers_late(&self.pair(), open, segment)
             && !server_think::is_spurious(self.tap_rtt(from), open, segment);
         if let Some(held) = self.held_beside_earlier(open, segment, from, class) {
-            verdict.split.hold(&held);
+            verdict.split.hold(Cause::ServerThink, &held);
         }
         let answers_part = self.answers_part(open, segment);
         let between = !answers_part && open.request.index > 1 && self.comes_between(open, segment);

@@ -14,6 +14,7 @@ use crate::flow::packed::Packed;
 use crate::flow::segment_class::SegmentClass;
 use crate::rules::{cork, server_think};
 use crate::tally::ledger::Ledger;
+use crate::words::cause::Cause;
 use crate::words::limits::{BESIDE, HELD_BACK_MIN, NEAR_MAX};
 use crate::words::report::Confidence;
 
@@ -108,7 +109,7 @@ impl Connection {
         let mut verdict = server_think::judge(&pair, open, &whole, class, false);
         let reply = cork::late_reply(&pair, open, &whole, Duration::ZERO);
         if let Some(held) = self.held_beside_earlier(open, &whole, SERVER, class) {
-            verdict.split.hold(&held);
+            verdict.split.hold(Cause::ServerThink, &held);
         }
         let may_be_none = self.weigh_answer(open, segment.payload_len, &mut verdict);
         self.models[SERVER].rounds.on_message(segment.seq);

@@ -32,6 +32,7 @@ mod receive_window;
 mod receiver_think;
 pub(crate) mod repair;
 pub(crate) mod round_trip;
+pub(crate) mod rounds_beyond;
 mod send_buffer;
 pub(crate) mod sender_model;
 pub(crate) mod server_think;
@@ -107,5 +108,6 @@ pub(crate) fn observe(wait: &Wait<'_>, verdict: &Verdict) -> Observation {
         writes_on: send_buffer::writes_on(wait),
         drained_to: send_buffer::drained_to(wait, verdict).map(|left| (left, wait.mss)),
         silent_behind: whole_round::flight(wait, verdict).map(|flight| (flight, wait.mss)),
+        beyond: None,
     }
 }

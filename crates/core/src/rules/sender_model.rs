@@ -4,6 +4,7 @@
 use tcpwhy_wire::Duration;
 
 use super::answers::Answers;
+use super::rounds_beyond::RoundBeyond;
 use super::verdict::Verdict;
 use crate::estimate::released::Released;
 use crate::estimate::rounds::Rounds;
@@ -138,6 +139,11 @@ impl SenderModel {
         }
     }
 
+    /// The latest round beyond a host that acknowledges for this sender.
+    pub(crate) fn round_beyond(&self) -> Option<RoundBeyond> {
+        self.pauses.as_ref().and_then(|pauses| pauses.beyond)
+    }
+
     pub(crate) fn take(&mut self, observation: &Observation) {
         self.nagle_held = self.nagle_held.saturating_add(u32::from(observation.nagle.held));
         if let Some((held_back, late)) = observation.nagle.released {
@@ -159,6 +165,9 @@ impl SenderModel {
         if let Some((flight, mss)) = observation.silent_behind {
             self.rounds.growth.on_silence(flight, mss);
         }
+        if observation.beyond.is_some() {
+            self.pauses.get_or_insert_default().beyond = observation.beyond;
+        }
     }
 }
 
@@ -169,6 +178,7 @@ struct Pauses {
     released: Released,
     /// The least time between an ACK that had been held back and what it released.
     soonest: Option<Duration>,
+    beyond: Option<RoundBeyond>,
 }
 
 /// The last few pauses.
@@ -219,6 +229,8 @@ pub(crate) struct Observation {
     pub drained_to: Option<(u32, u32)>,
     /// The flight of a round that ended with a silence, and the MSS.
     pub silent_behind: Option<(u32, u32)>,
+    /// The round that begins beyond a host in between.
+    pub beyond: Option<RoundBeyond>,
 }
 
 impl Observation {

@@ -4,7 +4,7 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{Likely, Possible};
-use tcpwhy_wire::Endpoint;
+use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::packet_log::{CLIENT, End, SERVER, log, ms};
 use crate::seen::Seen;
@@ -184,4 +184,39 @@ fn the_acknowledgement_of_a_handshake_releases_nothing_within_the_first_flight()
     let text = "handshake\n +1.3 C 517 #q\n q+0 S 1448x2 more\n +0.2 S 1448 more\n +3 S 1300\n +0 C ack";
     let seen = log(text).rtt(ms(200)).without_timestamps().seen_at(End::Client);
     assert!(seen.lines(Cause::SlowStart, Server).is_empty(), "{seen}");
+}
+
+/// A user network acknowledges for a server 290 ms away, whose reply comes in rounds of 10, 20, 20 and 20 segments, each
+/// a round trip of the path beyond after the one before it (frames 32 to 430 of a virtual machine): its congestion
+/// window, possibly. A pause of half that time is its program's, and so is one after a few segments.
+#[test]
+fn pauses_of_a_round_trip_beyond_a_host_in_between_are_rounds() {
+    for (segments, pause, rounds) in [(10, 276, true), (10, 150, false), (4, 276, false)] {
+        let twice = 2 * segments;
+        let text = format!(
+            "@0 C syn
+             @290 S syn
+             +0 C ack
+             +1 C 404 #q
+             q+0 S ack
+             q+291 S 1448x{segments}
+             +0 C ack
+             +{pause} S 1448x{twice}
+             +0 C ack
+             +{pause} S 1448x{twice}
+             +0 C ack
+             +{pause} S 1448x{twice}
+             +0 C ack"
+        );
+        let seen = log(text).rtt(ms(0.2)).between(virtual_machine()).seen_at(End::Client);
+        let bill = seen.exchange(1);
+        let own = bill.ns(Cause::SenderThink, Server);
+        let [opening, used_up] =
+            [Cause::SlowStart, Cause::CongestionWindow].map(|cause| bill.ns(cause, Server));
+        let expected =
+            if rounds { [ms(552), ms(276), ms(0)] } else { [ms(0), ms(0), ms(f64::from(3 * pause))] };
+        let close = |held: Duration, expected: Duration| held - expected <= ms(2) && expected - held <= ms(2);
+        let held = [opening, used_up, own];
+        assert!(held.iter().zip(expected).all(|(held, expected)| close(*held, expected)), "{seen}");
+    }
 }
