@@ -363,7 +363,9 @@ impl Frames {
         opening: Option<Duration>,
     ) -> bool {
         (self.answers, self.goes_on) = (false, false);
-        let Some(open) = open.filter(|_| class == SegmentClass::New) else {
+        let is_late = matches!(class, SegmentClass::OutOfOrderOrRepair { .. });
+        let is_new = class == SegmentClass::New || is_late && self.may_be_late_echo(segment, from);
+        let Some(open) = open.filter(|_| is_new) else {
             if class == SegmentClass::New {
                 self.on_data(segment.payload_len, from, 0);
             }
@@ -413,6 +415,12 @@ impl Frames {
             self.left_out[from] = Maybe::of(segment.at);
         }
         left_out
+    }
+
+    /// Whether bytes that come late, behind a later acknowledgement or segment, may echo the other end's PING.
+    fn may_be_late_echo(&self, segment: &Segment, from: usize) -> bool {
+        let known = self.record.is_some_and(|(record, _)| segment.payload_len == record + PING);
+        known && self.asked == Some(1 - from as u8)
     }
 
     /// Whether an HTTP/2 server that has sent only its own frames sends one more, as long as PING, after a

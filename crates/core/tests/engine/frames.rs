@@ -314,3 +314,28 @@ fn a_farewell_in_two_records_is_no_part_of_the_answer() {
         assert_eq!(seen.count(Kind::OneWay), 1, "{seen}");
     });
 }
+
+/// A minute after three calls and their answers a PING is sent twice more, and an acknowledgement of its echo comes before that
+/// (frames 1698 to 1737 of a browser on a network that stalls): the echo is no rest of the answer.
+#[test]
+fn an_echo_that_its_acknowledgement_has_overtaken_is_no_answer() {
+    let text = PREFACE.to_owned()
+        + "ready+5 C 177 #call
+           +0.2 C 296
+           +0.7 C 138
+           +2 S 332
+           +0 S 1400x3 more
+           +0 S 1273
+           +0 S 17
+           +0 C ack
+           +0 C 17
+           +0 S ack
+           +58710 C 17 late=220 #ping
+           ping+245 C 719..736 late=100
+           ping+246 S 17 late=130
+           ping+247 S ack late=30
+           +200 C ack";
+    let seen = log(text).rtt(ms(25)).seen_at(End::Client);
+    let longest = seen.connection().exchanges.iter().map(|exchange| exchange.elapsed).max();
+    assert!(longest.is_some_and(|longest| longest < ms(1_000)), "{seen}");
+}
