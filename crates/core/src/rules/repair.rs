@@ -17,7 +17,7 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::verdict::{Verdict, burst};
 use super::wait::Wait;
-use super::{black_hole, link_share, nagle, receiver_think, used_up};
+use super::{black_hole, link_share, nagle, receiver_think, think, used_up};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::direction::Flow;
@@ -43,7 +43,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         SegmentClass::OutOfOrderOrRepair { noticed_at } => {
             let sooner = came_too_soon(wait.segment, wait.class, wait.rtt_to_sender);
             if sooner || wait.flow.left_before(wait.segment, wait.mss) {
-                return Some(overtaken(wait));
+                return Some(overtaken(wait, noticed_at));
             }
             let soon = wait.segment.at - noticed_at < wait.rtt() - wait.rtt().divided_by(ROUND_TRIP_PLAY);
             surest_of_gap(wait.flow, wait.segment, wait.mss, soon)
@@ -480,10 +480,20 @@ fn timer_slack(timer: Duration) -> Duration {
     timer + timer.divided_by(TIMER_SHARE) + TIMER_SLACK
 }
 
-fn overtaken(wait: &Wait<'_>) -> Verdict {
+/// It left before the packet that revealed the gap, and was on its way since then at least. What came before that is its
+/// sender's, if it had sent all it had.
+fn overtaken(wait: &Wait<'_>, noticed_at: Instant) -> Verdict {
+    let late = (wait.segment.at - noticed_at).min(wait.gap);
     let detail = Detail { form: Some(Form::Reordered), ..Detail::default() };
-    let charge = Charge::new(Cause::Queueing, wait.flow.side, Duration::ZERO, Confidence::Likely)
+    let charge = Charge::new(Cause::Queueing, wait.flow.side, late, Confidence::Likely)
         .evidence(wait.last.packet, wait.segment.packet)
         .detail(detail);
-    Verdict { split: Split::of(wait.gap).rest(charge), trigger: Trigger::Burst }
+    let mut split = Split::of(wait.gap);
+    let split = if wait.gap - late < BURST_GAP || wait.last.queue != SendQueue::Emptied {
+        split.rest(charge)
+    } else {
+        split.take(charge);
+        think::rest(wait, split)
+    };
+    Verdict { split, trigger: Trigger::Burst }
 }

@@ -2,6 +2,7 @@
 //! peer's own delay outlasts, an answer that leaves without the bytes (RFC 3522, RFC 8985, 4).
 
 use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence::{self, Certain, Possible};
 
 use crate::packet_log::{End, log, ms};
@@ -87,4 +88,17 @@ fn what_is_numbered_right_behind_the_packet_before_it_was_not_overtaken() {
     );
     let seen = log(text).rtt(ms(30)).without_timestamps().without_ip_ids().seen_at(End::Client);
     assert!(!seen.longer(Cause::Queueing, ms(2.7)).is_empty(), "{seen}");
+}
+
+/// The second part of an answer is overtaken by an acknowledgement that left 5 ms after it, and comes 60 ms later than
+/// usual: it was late for 55 ms, and before that its server had not written it yet.
+#[test]
+fn what_is_overtaken_was_late_since_then_and_not_before() {
+    let text = "handshake\n +5 C 100\n +2 S 300 #a\n +0 C ack\n a+700 S 300 late=60 #b\n b+5 S ack ack=100\n +100 C ack";
+    let seen = log(text).rtt(ms(30)).seen_at(End::Client);
+    let bill = seen.exchange(1);
+    assert!(
+        bill.ns(Cause::Queueing, Path) <= ms(61) && bill.ns(Cause::SenderThink, Server) >= ms(690),
+        "{seen}"
+    );
 }
