@@ -18,11 +18,10 @@ use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::ports;
 use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::rules::pair::Pair;
-use crate::rules::rounds_beyond::RoundBeyond;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
 use crate::rules::{
-    self, cork, crossed, late_answer, late_request, nagle, not_captured, repair, rounds_beyond, server_think,
+    self, cork, crossed, late_answer, late_request, nagle, not_captured, repair, server_think,
 };
 use crate::words::cause::Cause;
 use crate::words::form::Form;
@@ -128,18 +127,6 @@ impl Connection {
         open.reply.settle().revise(revision);
     }
 
-    /// The server may have waited for a round trip beyond a host that acknowledges for it; the round that begins then.
-    fn weigh_round_beyond(&self, wait: &Wait<'_>, verdict: &mut Verdict) -> Option<RoundBeyond> {
-        let (beyond, first) = (self.beyond()?, self.open.as_deref()?.reply_first?);
-        let fresh = RoundBeyond { began: first, before: 0 };
-        let known = self.models[SERVER].round_beyond().filter(|round| round.began.after(first));
-        let round = known.unwrap_or(fresh);
-        if let Some(held) = rounds_beyond::judge(wait, &beyond, round) {
-            verdict.split.hold(Cause::SenderThink, &held);
-        }
-        rounds_beyond::next(wait, &beyond, round)
-    }
-
     /// The segment may answer something that is missing from the capture.
     fn behind_unseen(&self, wait: &Wait<'_>, from: usize) -> Option<Verdict> {
         let (last, segment) = (wait.last, wait.segment);
@@ -188,6 +175,8 @@ impl Connection {
             verdict.split.doubt();
         } else if from == SERVER && self.may_be_behind() {
             verdict.split.doubt(); // it may be a round trip beyond the host that acknowledges
+        } else if self.may_be_round(wait, from) {
+            verdict.split.doubt(); // the path may be shorter than it has been so far
         } else if self.is_framed() || self.frames.is_guess() {
             verdict.split.doubt(); // each frame is a message of its own, and what was left out may have been messages
         } else if wait.gap >= ASKS_ON_MAX && self.open.as_deref().is_some_and(|open| open.initiator == from) {

@@ -31,6 +31,7 @@ mod opened_late;
 mod opening;
 mod parting;
 mod parts;
+mod pausing;
 mod roles;
 mod room;
 mod row;

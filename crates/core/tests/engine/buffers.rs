@@ -2,6 +2,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::report::Confidence::{Likely, Possible};
 
 use crate::packet_log::{End, MSS, each, log, ms};
 
@@ -143,5 +144,30 @@ fn the_first_stop_of_a_connection_behind_ten_segments_is_its_window_s() {
         let seen = log(text).rtt(ms(55)).bottleneck(End::Server, 5_792_000).seen_at(End::Client);
         let bill = seen.exchange(1);
         assert!(bill.ns(cause, Server) >= ms(20), "{segments}{seen}");
+    }
+}
+
+/// Over a radio, the handshake takes 516 ms and the reply's first 4,096 bytes 175; the rest leaves 117 ms after they were
+/// acknowledged, sooner than any round trip so far, and later ones take 67 (frames 488 to 1057 of a browser; three connections
+/// pause alike): a window or a buffer may have held it, as the path may be shorter. A path that has not varied is known.
+#[test]
+fn a_pause_of_less_than_a_round_trip_that_shrinks_may_be_a_round() {
+    for (late, most) in [([450.0, 108.0], Possible), ([0.0, 0.0], Likely)] {
+        let text = format!(
+            "@0 C syn late={}
+             +0 S syn
+             +0 C ack
+             +5 C 1759 late={}
+             +0 S 1255x3 more
+             +0 S 331
+             +0 C ack #acked
+             acked+50 S 1255 more
+             +11 S 560
+             +0 C ack",
+            late[0], late[1]
+        );
+        let seen = log(text).rtt(ms(67)).without_timestamps().seen_at(End::Client);
+        let pauses = seen.lines(Cause::SenderThink, Server);
+        assert!(pauses[0].ns >= ms(49) && pauses[0].confidence == most, "{late:?}: {seen}");
     }
 }

@@ -1,0 +1,31 @@
+//! Was a pause within a message a round trip, rather than its sender's own?
+//!
+//! What passes at the capture does not always show when its sender knew of it: a host in between may acknowledge for it, and a path
+//! may be shorter than it has been so far.
+
+use super::Connection;
+use crate::flow::ends::SERVER;
+use crate::rules::rounds_beyond::{self, RoundBeyond};
+use crate::rules::verdict::Verdict;
+use crate::rules::wait::Wait;
+use crate::words::cause::Cause;
+
+impl Connection {
+    /// The server may have waited for a round trip beyond a host that acknowledges for it; the round that begins then.
+    pub(super) fn weigh_round_beyond(&self, wait: &Wait<'_>, verdict: &mut Verdict) -> Option<RoundBeyond> {
+        let (beyond, first) = (self.beyond()?, self.open.as_deref()?.reply_first?);
+        let fresh = RoundBeyond { began: first, before: 0 };
+        let known = self.models[SERVER].round_beyond().filter(|round| round.began.after(first));
+        let round = known.unwrap_or(fresh);
+        if let Some(held) = rounds_beyond::judge(wait, &beyond, round) {
+            verdict.split.hold(Cause::SenderThink, &held);
+        }
+        rounds_beyond::next(wait, &beyond, round)
+    }
+
+    /// Whether more than two segments were in flight before a pause that is no longer than the round trip to their sender, which
+    /// has become shorter: an acknowledgement may have ended it.
+    pub(super) fn may_be_round(&self, wait: &Wait<'_>, from: usize) -> bool {
+        wait.gap <= wait.rtt_to_sender && wait.last.flight > 2 * wait.mss && self.varies(from)
+    }
+}
