@@ -10,6 +10,9 @@ use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
 use crate::words::cause::Cause;
 
+/// A round trip that varies proves no shorter than one part in this many of what it was. Source: none written down.
+const SHRINKS_TO: i64 = 4;
+
 impl Connection {
     /// The server may have waited for a round trip beyond a host that acknowledges for it; the round that begins then.
     pub(super) fn weigh_round_beyond(&self, wait: &Wait<'_>, verdict: &mut Verdict) -> Option<RoundBeyond> {
@@ -26,6 +29,8 @@ impl Connection {
     /// Whether more than two segments were in flight before a pause that is no longer than the round trip to their sender, which
     /// has become shorter: an acknowledgement may have ended it.
     pub(super) fn may_be_round(&self, wait: &Wait<'_>, from: usize) -> bool {
-        wait.gap <= wait.rtt_to_sender && wait.last.flight > 2 * wait.mss && self.varies(from)
+        let way = wait.rtt_to_sender;
+        let lasts = wait.gap <= way && wait.gap >= way.divided_by(SHRINKS_TO);
+        lasts && wait.last.flight > 2 * wait.mss && self.varies(from)
     }
 }
