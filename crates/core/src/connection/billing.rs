@@ -1,6 +1,6 @@
 //! What was the interval before this segment spent on, and which path does it extend?
 
-use tcpwhy_wire::{Duration, Instant, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::Connection;
 use super::beside::matters_little;
@@ -209,6 +209,10 @@ impl Connection {
         }
         let answers_part = self.answers_part(open, segment);
         let between = !answers_part && open.request.index > 1 && self.comes_between(open, segment);
+        let leaves_out = open.request.index > 0
+            && segment.flags.ack()
+            && open.leaves_out(segment.ack)
+            && !self.frames.is_opening(); // what TLS says by itself is no reply
         if from == SERVER && (self.may_be_behind() || self.beyond().is_some()) {
             // If the request came in pieces, this may answer the first one.
             self.answers.on_answer(segment.at - open.passed);
@@ -238,6 +242,8 @@ impl Connection {
             }
             if answers_part {
                 open.is_guess |= !self.frames.answer_part();
+            }
+            if answers_part || leaves_out {
                 doubt_pauses(open.request.settle(), side(1 - from));
             }
         }
@@ -312,11 +318,12 @@ impl Connection {
         open.timing(at).filter(|_| self.flows[from].grain_ms == 0)
     }
 
-    /// Whether a reply at `at` had waited for both pieces of its request, as nearly all do.
+    /// Whether a reply had waited for both pieces of its request, as nearly all do.
     #[inline(never)]
-    pub(super) fn waited_for_both(&self, open: &Open, at: Instant, from: usize) -> bool {
+    pub(super) fn waited_for_both(&self, open: &Open, (at, ack): (Instant, Seq), from: usize) -> bool {
         let timing = self.timing(open, at, from);
         open.request.index == 1
+            && !open.leaves_out(ack)
             && !open.is_guess
             && !open.is_unheard
             && !timing.is_some_and(|timing| self.models[from].answers.is_own(timing))

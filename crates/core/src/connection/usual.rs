@@ -201,7 +201,10 @@ impl Connection {
                 let comes = if from == CLIENT {
                     self.ends_usual(open, segment)
                 } else {
-                    let waited = || !is_as_long_as_ping(len) && self.waited_for_both(open, segment.at, from);
+                    let waited = || {
+                        !is_as_long_as_ping(len)
+                            && self.waited_for_both(open, (segment.at, segment.ack), from)
+                    };
                     open.awaits_usual(segment) && (open.request.index == 0 || waited())
                 };
                 if comes {

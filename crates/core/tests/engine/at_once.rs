@@ -209,3 +209,19 @@ fn a_probe_that_is_answered_at_once_shows_how_far_away_its_peer_is() {
     let seen = log(text).rtt(ms(4.6)).seen_at(End::Client);
     seen.exchange(2).is(&[(Cause::RoundTrip, Path, ms(4.6)), (Cause::ServerThink, Server, ms(330))]);
 }
+
+/// A request of two segments and, 136 ms later, of a third, with an RTT of 60 ms: the reply comes 60 ms after that but
+/// acknowledges only the first two (frames 679 to 705 of a phone's hotspot): it had left before the third arrived, and did
+/// not wait for it. One that acknowledges all three did.
+#[test]
+fn an_answer_that_leaves_out_what_came_behind_a_pause_did_not_wait_for_that() {
+    for (ack, most) in [("ack=2272", Confidence::Possible), ("", Confidence::Certain)] {
+        let text = format!(
+            "handshake\n +9 C 1286 more\n +0 C 986 #hello\n hello+136 C 98 #rest\n rest+0 S 1000 more {ack}\n +0 S 300\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(60)).seen_at(End::Client);
+        let bill = seen.exchange(1);
+        let pause = bill.of(Cause::SenderThink);
+        assert!(pause.ns >= ms(135) && pause.confidence == most, "{seen}");
+    }
+}

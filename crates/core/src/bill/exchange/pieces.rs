@@ -28,6 +28,12 @@ impl Open {
         first.then(|| Timing { pieces: last.at - self.passed, answer: answered_at - self.passed })
     }
 
+    /// Whether a reply that acknowledges up to `ack` had left before the rest of the request arrived, and did
+    /// not wait for that. Of retransmitted requests, the acknowledgements say more.
+    pub(crate) fn leaves_out(&self, ack: Seq) -> bool {
+        self.request_end.is_some_and(|end| ack.before(end)) && !self.request.has_copies()
+    }
+
     /// The reply begins with a segment that passes at `at`.
     #[inline]
     pub(crate) fn on_reply(&mut self, first: Seq, at: Instant) {
