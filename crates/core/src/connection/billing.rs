@@ -309,7 +309,7 @@ impl Connection {
         let rtt_to_sender = self.tap_rtt(from);
         open.request.index == 1
             && open.pieces.is_empty()
-            && open.reply_first.is_none()
+            && (open.reply_first.is_none() || self.frames.answers())
             && at - open.request_at() < rtt_to_sender - rtt_to_sender.divided_by(ROUND_TRIP_PLAY)
     }
 

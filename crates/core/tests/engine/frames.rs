@@ -339,3 +339,18 @@ fn an_echo_that_its_acknowledgement_has_overtaken_is_no_answer() {
     let longest = seen.connection().exchanges.iter().map(|exchange| exchange.elapsed).max();
     assert!(longest.is_some_and(|longest| longest < ms(1_000)), "{seen}");
 }
+
+/// A client that sends a WINDOW_UPDATE 74 ms after its call, with an RTT of 75 ms; the reply begins 5 ms later, with an
+/// empty frame before the answer (frames 451 to 454 of a browser): the WINDOW_UPDATE delayed it by nothing.
+#[test]
+fn what_is_answered_sooner_than_it_can_have_arrived_delayed_nothing() {
+    let text = PREFACE.to_owned()
+        + "ready+5 C 90 #call
+           call+73.8 C 13
+           call+4 S 9
+           call+4.2 S 166
+           +0 C ack";
+    let seen = log(text).rtt(ms(75)).seen_at(End::Client);
+    let call = seen.exchange(2);
+    call.is_within(ms(0.5), &[(Cause::RoundTrip, Path, ms(75)), (Cause::ServerThink, Server, ms(4))]);
+}
