@@ -68,6 +68,8 @@ pub(crate) fn judge(
     let flow = &pair.flows[server];
     let client = &pair.flows[open.initiator];
     let since = if from_beginning { open.start } else { from.at };
+    // What was answered is cited, and not what was sent meanwhile.
+    let from = &LastData { packet: if from_beginning { open.packets[0] } else { from.packet }, ..*from };
     let mut split = Split::of(segment.at - since);
     let (path, stood) = way(pair, open, segment, split.left());
     split.take(path.evidence(from.packet, segment.packet));

@@ -353,4 +353,5 @@ fn what_is_answered_sooner_than_it_can_have_arrived_delayed_nothing() {
     let seen = log(text).rtt(ms(75)).seen_at(End::Client);
     let call = seen.exchange(2);
     call.is_within(ms(0.5), &[(Cause::RoundTrip, Path, ms(75)), (Cause::ServerThink, Server, ms(4))]);
+    assert!(call.of(Cause::ServerThink).evidence.contains(&8), "the call is cited: {seen}");
 }
