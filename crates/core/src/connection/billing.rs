@@ -93,9 +93,7 @@ impl Connection {
             && segment.at - open.request_at() >= STREAM_MIN
             && !self.goes_on_by_its_bytes(from, segment.seq);
         let mut observation = rules::observe(&wait, &verdict);
-        if from == SERVER && from != open.initiator && gap >= HELD_BACK_MIN {
-            observation.beyond = self.weigh_round_beyond(&wait, &mut verdict);
-        }
+        observation.beyond = self.weigh_round_beyond(&wait, from, &mut verdict);
         // Only a gap before any reply data shows an application that writes everything before it reads.
         let read = open.reply_first.is_some_and(|first| segment.ack.after(first));
         if read || from != open.initiator || open.request.index > 0 {

@@ -4,19 +4,28 @@
 //! may be shorter than it has been so far.
 
 use super::Connection;
+use crate::estimate::rounds::RoundBeyond;
 use crate::flow::ends::SERVER;
-use crate::rules::rounds_beyond::{self, RoundBeyond};
+use crate::rules::rounds_beyond;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
 use crate::words::cause::Cause;
+use crate::words::limits::HELD_BACK_MIN;
 
 /// A round trip that varies proves no shorter than one part in this many of what it was. Source: none written down.
 const SHRINKS_TO: i64 = 4;
 
 impl Connection {
     /// The server may have waited for a round trip beyond a host that acknowledges for it; the round that begins then.
-    pub(super) fn weigh_round_beyond(&self, wait: &Wait<'_>, verdict: &mut Verdict) -> Option<RoundBeyond> {
-        let (beyond, first) = (self.beyond()?, self.open.as_deref()?.reply_first?);
+    pub(super) fn weigh_round_beyond(
+        &self,
+        wait: &Wait<'_>,
+        from: usize,
+        verdict: &mut Verdict,
+    ) -> Option<RoundBeyond> {
+        let open = self.open.as_deref().filter(|open| from == SERVER && from != open.initiator)?;
+        let beyond = if wait.gap >= HELD_BACK_MIN { self.beyond()? } else { return None };
+        let first = open.reply_first?;
         let fresh = RoundBeyond { began: first, before: 0 };
         let known = self.models[SERVER].round_beyond().filter(|round| round.began.after(first));
         let round = known.unwrap_or(fresh);

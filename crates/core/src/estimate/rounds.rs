@@ -46,6 +46,14 @@ struct Filled {
     last: bool,
 }
 
+/// Where a round began on the path beyond a host that acknowledges for the sender, and how many bytes the one before it
+/// had.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RoundBeyond {
+    pub began: Seq,
+    pub before: u32,
+}
+
 /// A window is reset after an idle time longer than the timer, in whole ticks of its kernel
 /// (tcp_slow_start_after_idle_check, include/net/tcp.h); what a capture knows of that timer is not exact.
 pub(crate) fn idle_min(rto: Duration) -> Duration {

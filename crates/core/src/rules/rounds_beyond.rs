@@ -10,11 +10,12 @@
 //! The host in between acknowledges at once, so the window that seems to be open to the server is not the
 //! one that holds it.
 
-use tcpwhy_wire::{Duration, Seq};
+use tcpwhy_wire::Duration;
 
 use super::proxy::{Beyond, FORM};
 use super::wait::Wait;
 use crate::bill::charge::Charge;
+use crate::estimate::rounds::RoundBeyond;
 use crate::words::cause::Cause;
 use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
 use crate::words::report::{Confidence, Detail};
@@ -24,13 +25,6 @@ use crate::words::report::{Confidence, Detail};
 const FLIGHT_SHARE: i64 = 4;
 /// A round trip varies by one part in this many. Source: none written down.
 const VARIATION: i64 = 16;
-
-/// Where a round on the path beyond began, and how many bytes the one before it had.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct RoundBeyond {
-    pub began: Seq,
-    pub before: u32,
-}
 
 /// What held the server during a pause after the segments since `round` began, on a path like `beyond`.
 #[cold]

@@ -4,10 +4,9 @@
 use tcpwhy_wire::Duration;
 
 use super::answers::Answers;
-use super::rounds_beyond::RoundBeyond;
 use super::verdict::Verdict;
 use crate::estimate::released::Released;
-use crate::estimate::rounds::Rounds;
+use crate::estimate::rounds::{RoundBeyond, Rounds};
 use crate::estimate::ticks::LateReply;
 use crate::estimate::timer_hits::{SHORTEST, TimerHits, is_of_timer};
 use crate::words::cause::Cause;
