@@ -23,7 +23,7 @@ use crate::bill::charge::Charge;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
-use crate::words::limits::{BURST_GAP, LATE_SHARE};
+use crate::words::limits::{BURST_GAP, INITIAL_WINDOW_SEGMENTS, LATE_SHARE, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
@@ -115,6 +115,9 @@ fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
     let late = wait.segment.at - ack.earliest_departure;
     let most = if wait.near_sender() {
         wait.gap.divided_by(LATE_SHARE).min(SLOW_HOST)
+    } else if wait.last.queue == SendQueue::More && used_an_initial_window(wait, ack) {
+        // Without any acknowledgement, its timer would have retransmitted instead.
+        wait.rtt_to_sender.min(RTO_MIN).max(wait.rtt_to_sender.divided_by(2))
     } else {
         wait.rtt_to_sender.divided_by(2)
     };
@@ -122,6 +125,11 @@ fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
         && ack.earliest_departure > wait.last.at
         && late.is_positive()
         && late <= most
+}
+
+/// Whether the flight was as large as any new connection's window has room for: a program may pause before that.
+fn used_an_initial_window(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
+    wait.model.rounds.flight_with(ack.flight) >= INITIAL_WINDOW_SEGMENTS * wait.mss
 }
 
 /// Whether the segment left when a duplicate or selective acknowledgement arrived.

@@ -2,7 +2,7 @@
 //! sent.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::{Client, Path, Server};
+use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
 use tcpwhy_core::report::{Confidence, Kind};
 use tcpwhy_wire::{Duration, Endpoint, Segment};
 
@@ -438,4 +438,20 @@ fn segments_that_share_an_acknowledgement_need_the_bottleneck_once() {
         let paced: Duration = [Client, Server].into_iter().map(|side| bill.ns(Cause::Pacing, side)).sum();
         assert!(paced <= bill.exchange.elapsed.divided_by(20), "{paced}: {seen}");
     }
+}
+
+/// Over a phone's network of 224 ms, the acknowledgements of 28,000 bytes are on their way for 148 ms longer, and the next
+/// flight of a server with more to send comes that late (frames 1202 to 1337 of a browser): its window was used up, and the
+/// path was late, as nothing was retransmitted.
+#[test]
+fn a_window_that_opens_much_later_than_a_round_trip_is_used_up_all_the_same() {
+    let text = "handshake\n +5 C 390\n +2 S 1400x10 more\n +0 C ack\n +0 S 1400x20 more\n +0 C ack late=148\n +0 S 1400x40 more\n \
+                +0 C ack late=170\n +0 S 1400x80\n +0 C ack";
+    let seen = log(text).rtt(ms(224)).seen_at(End::Client);
+    let bill = seen.exchange(1);
+    let (window, late) = (bill.ns(Cause::SlowStart, Server), bill.ns(Cause::Queueing, Path));
+    assert!(
+        window >= ms(3 * 220) && late >= ms(310) && bill.ns(Cause::Unexplained, Unknown) == ms(0),
+        "{seen}"
+    );
 }
