@@ -1,5 +1,6 @@
 //! What do finished bills add up to: by cause, by server, and one by one if they are listed?
 
+mod alike;
 pub(crate) mod closed;
 pub(crate) mod ledger;
 pub(crate) mod listed;

@@ -10,6 +10,7 @@ use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::bill::told::{Brief, Told};
 use crate::estimate::histogram::Spread;
+use crate::tally::alike::{Alike, FORMED};
 use crate::tally::closed::{Closed, ServiceKey};
 use crate::tally::tallied::Tallied;
 use crate::words::cause::{Cause, Side};
@@ -44,6 +45,8 @@ pub(crate) struct Found {
     worst: (u64, u64),
     worst_evidence: Vec<u64>,
     detail: Detail,
+    /// The form of all its retransmissions, if it is the same.
+    form: Alike,
 }
 
 /// What is known of one server's exchanges.
@@ -347,6 +350,9 @@ impl Service {
         let octave = found.spread.add(line.ns);
         found.elapsed += bill.total();
         found.kinds[closed.kind as usize] = true;
+        if FORMED & line.cause.bit() != 0 {
+            found.form = found.form.and(Alike::One(bill.detail(n).form));
+        }
         let hit = (closed.packets[0], closed.n);
         if found.first.len() < EVIDENCE_HITS || found.first.last().is_some_and(|(last, _)| hit < *last) {
             found.put_first(hit, bill.cited(n));
@@ -379,6 +385,7 @@ impl Found {
             worst: (0, 0),
             worst_evidence: Vec::new(),
             detail: Detail::default(),
+            form: Alike::default(),
         }
     }
 
@@ -397,6 +404,7 @@ impl Found {
         }
         self.spread.merge(&other.spread);
         self.elapsed += other.elapsed;
+        self.form = self.form.and(other.form);
         for (kind, more) in self.kinds.iter_mut().zip(other.kinds) {
             *kind |= more;
         }
@@ -420,6 +428,9 @@ impl Found {
         elapsed: &[Duration; Kind::COUNT],
     ) -> Finding {
         let evidence = self.take_evidence();
+        if self.form == Alike::No {
+            self.detail.form = None; // the most expensive hit's is not that of all
+        }
         let [_, likely, certain] = self.by_confidence;
         let enough = self.ns - self.ns.divided_by(10);
         let confidence = if certain >= enough {
