@@ -6,7 +6,7 @@ use tcpwhy_core::report::Exchange;
 use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::distance::merged;
-use crate::packet_log::{CLIENT, End, SERVER, log, ms};
+use crate::packet_log::{CLIENT, End, SERVER, each, log, ms};
 
 /// How long the path took, and how certain that is.
 fn path(exchange: &Exchange) -> (Duration, Confidence) {
@@ -83,4 +83,24 @@ fn a_round_trip_above_a_sibling_s_is_likely() {
             }
         }
     }
+}
+
+/// Beside a connection of 40 ms, one takes 70 and more, as if a queue stood in its way throughout (a Windows
+/// host's capture: 41.7 ms of path, certain, that no sample of its connection shows): that the path takes 40 of
+/// it is another connection's knowledge, and likely.
+#[test]
+fn a_path_that_no_round_trip_of_its_own_shows_is_likely() {
+    let turns = "\n +5 C 100\n +0 S ack\n +20 S 200\n +0 C ack".repeat(4);
+    let late = each(0..8, |n| {
+        let late = [0, 30][n % 2];
+        format!("+5 C 100\n +0 S ack late={late}\n +20 S 200 late={late}\n +0 C ack")
+    });
+    let first = log(format!("handshake {turns}")).rtt(ms(40)).without_timestamps();
+    let second = log(format!("@900 C syn\n +0 S syn\n +0 C ack\n{late}")).rtt(ms(70)).without_timestamps();
+    let logs = [first, second.between([Endpoint { port: 40_001, ..CLIENT }, SERVER])];
+    let seen = merged(&logs, End::Client);
+    let [first, second] = [0, 1].map(|n| &seen.report.connections[n].exchanges);
+    assert!(first.iter().all(|exchange| path(exchange) == (ms(40), Certain)), "{seen}");
+    let standing: Vec<_> = second.iter().map(path).filter(|(took, _)| *took == ms(40)).collect();
+    assert!(standing.len() >= 3 && standing.iter().all(|(_, sure)| *sure == Likely), "{seen}");
 }
