@@ -303,9 +303,9 @@ impl Connection {
                 self.setup.as_mut().filter(|setup| from == CLIENT && setup.last_syn_ack().is_some())
         {
             if let Some(stamps) = segment.options.timestamps {
-                setup.on_taken(segment.at, stamps.ecr);
+                setup.on_taken(segment.at, stamps);
             }
-            setup.done = true;
+            setup.end(segment.at);
         }
         let peer = self.tap_rtt(from);
         let answers_at_once = self.answers_at_once(segment, from);

@@ -1,18 +1,12 @@
 //! Which SYNs and SYN-ACKs has a handshake had so far, and when?
 
-use tcpwhy_wire::{Duration, Instant, Segment};
+use tcpwhy_wire::{Duration, Instant, Segment, Timestamps};
 
 use crate::estimate::maybe::Maybe;
+use crate::flow::copied_syns::{Rare, SYNS_REMEMBERED};
+use crate::flow::syn_marks::{Marks, SIGHTED_WITHIN};
 use crate::words::limits::{DELAYED_ACK_MAX, QUEUED_MIN};
 
-/// SYNs and SYN-ACKs whose time stamps are remembered, to tell which of them was answered.
-const SYNS_REMEMBERED: usize = 8;
-/// A packet crosses a host's interfaces, or a router, in less time.
-const SIGHTED_WITHIN: Duration = Duration::from_millis(2);
-/// A SYN with the same marks within this time is the same packet: no SYN timer is so short, and no clock of
-/// a host that numbers its packets stands still for so long (RFC 6298, 2.1: 1 s; RFC 7323, 5.4: a tick of at
-/// most 1 s, and of 1 to 10 ms on all current hosts).
-const COPIED_WITHIN: Duration = Duration::from_millis(200);
 /// A SYN that passes again at another hop count within this time is the same packet. Source: none written
 /// down.
 const ROUTED_WITHIN: Duration = Duration::from_millis(10);
@@ -22,6 +16,8 @@ const GIVEN_UP_AFTER: Duration = Duration::from_millis(3_300);
 const SYN_ACK_TIMER: Duration = Duration::from_secs(1);
 /// ... and how much earlier or later it may fire (the wheel's eighth of a second, kernel/time/timer.c).
 const SYN_ACK_TIMER_PLAY: Duration = Duration::from_millis(120);
+/// No clock of time stamps ticks more slowly (RFC 7323, 5.4).
+const TICK_MAX: Duration = Duration::from_secs(1);
 /// A SYN that comes this many times later than all SYNs before it took is a new attempt. Source: none
 /// written down.
 const ANEW: i64 = 4;
@@ -57,34 +53,12 @@ pub(crate) struct Setup {
     /// The server took the data in the SYN: the request did not wait for the handshake.
     pub is_fast: bool,
     pub done: bool,
+    /// By the client's time stamps, less time passed between the SYN and the SYN-ACK than by the capture's.
+    pub clock_stood: bool,
     /// A later round trip to the server was about as long as the shortest one known.
     is_confirmed: bool,
     /// Retransmissions of the client's first data that nothing has answered yet.
     pub copies: u8,
-}
-
-/// State of a handshake with a retransmission, or with data in the SYN.
-#[derive(Clone, Debug, PartialEq)]
-struct Rare {
-    /// The first SYNs with a time stamp: when each passed, and its TSval.
-    syns: Vec<(Instant, u32)>,
-    syn_count: u32,
-    last_syn: (Instant, u64),
-    first_syn_ack: (Maybe<Instant>, u64),
-    syn_ack_count: u32,
-    /// The first SYN-ACKs with a time stamp: when each passed, its packet, and its TSval.
-    syn_acks: Vec<((Instant, u64), u32)>,
-    /// The SYN that the SYN-ACK echoes, where time stamps tell.
-    answered: Maybe<Instant>,
-    /// The first SYN-ACK after the handshake was done, and the last one with its packet.
-    again: Maybe<Instant>,
-    last_again: ((Maybe<Instant>, u64), u32),
-    /// When the client acknowledged an earlier one of them after a later one had passed.
-    taken: Maybe<Instant>,
-    /// The least round trip of the client's data since.
-    least_since: Duration,
-    /// What the SYN carried, until that is answered.
-    early: Option<Box<Segment>>,
 }
 
 impl Setup {
@@ -98,6 +72,7 @@ impl Setup {
             is_echoed: false,
             is_fast: false,
             done: false,
+            clock_stood: false,
             is_confirmed: false,
             copies: 0,
         }
@@ -119,6 +94,8 @@ impl Setup {
             last_again: ((Maybe::NONE, 0), 0),
             taken: Maybe::NONE,
             least_since: Duration::MAX,
+            copy_taken: false,
+            ended: Maybe::NONE,
             early: None,
         }
     }
@@ -167,19 +144,30 @@ impl Setup {
     /// The client acknowledges the SYN-ACK and echoes a time stamp. Of several SYN-ACKs with different
     /// stamps, the echoed one had arrived (RFC 7323, 4.3), and those after it repaired nothing.
     #[inline]
-    pub(crate) fn on_taken(&mut self, at: Instant, echoed: u32) {
-        if self.rare.is_some() && !self.done {
-            self.discard_copies(at, echoed);
+    pub(crate) fn on_taken(&mut self, at: Instant, stamps: Timestamps) {
+        if !self.done && (self.rare.is_some() || at - self.first_syn.0 >= TICK_MAX) {
+            self.weigh_taken(at, stamps);
         }
     }
 
     #[cold]
     #[inline(never)]
+    fn weigh_taken(&mut self, at: Instant, stamps: Timestamps) {
+        let ticks = |asked: u32| i64::from(stamps.val.wrapping_sub(asked) as i32);
+        let asked = self.last_syn_marks.stamp().map(ticks).filter(|ticks| *ticks >= 0);
+        let (last, _) = self.last_syn();
+        let took = self.syn_ack.0.get().map_or(Duration::ZERO, |answered| answered - last);
+        // It sent the ACK after the SYN-ACK had passed, wherever the capture was taken.
+        self.clock_stood = asked.is_some_and(|ticks| took >= TICK_MAX.times(ticks + 1));
+        self.discard_copies(at, stamps.ecr);
+    }
+
     fn discard_copies(&mut self, at: Instant, echoed: u32) {
         let Some(rare) = self.rare.as_mut().filter(|rare| rare.syn_count == 1) else { return };
         let stamped = rare.syn_acks.len() == rare.syn_ack_count as usize;
         let is_last = rare.syn_acks.last().is_none_or(|(_, stamp)| *stamp == echoed);
         let taken = rare.syn_acks.iter().position(|(_, stamp)| *stamp == echoed);
+        rare.copy_taken = stamped && taken.is_some_and(|index| index > 0);
         if let Some(index) = taken.filter(|_| stamped && !is_last) {
             (rare.syn_ack_count, rare.taken) = (index as u32 + 1, Maybe::of(at));
             self.syn_ack = (Maybe::of(rare.syn_acks[index].0.0), rare.syn_acks[index].0.1);
@@ -298,6 +286,27 @@ impl Setup {
         self.opened()?;
         let (at, _) = self.last_syn_ack()?;
         Some(SYN_ACK_TIMER - (again - at)).filter(|stood| *stood >= SYN_ACK_TIMER_PLAY)
+    }
+
+    /// The client's first packet after the SYN-ACK.
+    #[inline]
+    pub(crate) fn end(&mut self, at: Instant) {
+        if let Some(rare) = self.rare.as_mut().filter(|_| !self.done) {
+            rare.ended = Maybe::of(at);
+        }
+        self.done = true;
+    }
+
+    /// How long after the last of several SYN-ACKs that was.
+    pub(crate) fn ended_after(&self) -> Option<Duration> {
+        let ended = self.rare.as_ref()?.ended.get()?;
+        self.last_syn_ack().map(|(at, _)| ended - at)
+    }
+
+    /// Whether the client is known to have waited for a retransmission of the SYN-ACK. Otherwise the first one
+    /// may have arrived, and the ACK of it was lost, delayed, or dropped by the server's host.
+    pub(crate) fn is_copy_taken(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.copy_taken)
     }
 
     /// Heap memory in bytes.
@@ -438,63 +447,5 @@ impl Setup {
     /// Whether the client retransmitted its SYN.
     pub(crate) fn is_repeated(&self) -> bool {
         self.syn_count() > 1
-    }
-}
-
-impl Rare {
-    fn is_taken_behind(&self, at: Instant) -> bool {
-        self.taken.is_some() && self.syn_acks.last().is_some_and(|((copy, _), _)| *copy >= at)
-    }
-
-    fn on_syn_ack(&mut self, syn_ack: &Segment) {
-        if self.first_syn_ack.0.is_none() {
-            self.first_syn_ack = (Maybe::of(syn_ack.at), syn_ack.packet);
-        }
-        if let Some(stamps) = syn_ack.options.timestamps.filter(|_| self.syn_acks.len() < SYNS_REMEMBERED) {
-            self.syn_acks.push(((syn_ack.at, syn_ack.packet), stamps.val));
-        }
-        self.syn_ack_count = self.syn_ack_count.saturating_add(1);
-        if let Some(stamps) = syn_ack.options.timestamps
-            && self.answered.is_none()
-        {
-            self.answered = self.syns.iter().find(|(_, val)| *val == stamps.ecr).map(|(at, _)| *at).into();
-        }
-    }
-
-    fn memory(&self) -> usize {
-        let early = self.early.as_ref().map_or(0, |_| size_of::<Segment>());
-        let stamps = self.syns.capacity() * size_of::<(Instant, u32)>()
-            + self.syn_acks.capacity() * size_of::<((Instant, u64), u32)>();
-        size_of::<Self>() + stamps + early
-    }
-}
-
-/// What tells one SYN of a host from the next: its IP ID, if not 0, and its TSval, if any.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Marks {
-    stamp: u32,
-    ip_id: u16,
-    has_stamp: bool,
-}
-
-impl Marks {
-    fn of(syn: &Segment) -> Self {
-        let stamps = syn.options.timestamps;
-        Self {
-            stamp: stamps.map_or(0, |stamps| stamps.val),
-            ip_id: syn.ip_id.unwrap_or(0),
-            has_stamp: stamps.is_some(),
-        }
-    }
-
-    fn stamp(self) -> Option<u32> {
-        self.has_stamp.then_some(self.stamp)
-    }
-
-    /// Whether `syn` is the SYN with these marks, which passed at `at`: no clock and no counter stands still
-    /// for so long.
-    fn are_of(self, syn: &Segment, at: Instant) -> bool {
-        let told = self != Self::default() && self == Self::of(syn);
-        syn.at - at < if told { COPIED_WITHIN } else { SIGHTED_WITHIN }
     }
 }

@@ -3,6 +3,7 @@
 //! wait was spent on.
 
 pub(crate) mod both_ends;
+pub(crate) mod copied_syns;
 pub(crate) mod direction;
 pub(crate) mod duplicate_filter;
 pub(crate) mod ends;
@@ -14,5 +15,6 @@ pub(crate) mod passing;
 pub(crate) mod path_memory;
 pub(crate) mod ports;
 pub(crate) mod segment_class;
+pub(crate) mod syn_marks;
 pub(crate) mod unusual;
 pub(crate) mod view;

@@ -15,7 +15,7 @@ use crate::bill::split::Split;
 use crate::flow::handshake::Setup;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
-use crate::words::limits::{NEAR_MAX, QUEUED_MIN, ROUND_TRIP_PLAY};
+use crate::words::limits::{NEAR_MAX, QUEUED_MIN, ROUND_TRIP_PLAY, RTO_MIN};
 use crate::words::report::{Confidence, Detail};
 
 /// When a SYN was refused, and by which packet.
@@ -151,8 +151,13 @@ fn lost(setup: &Setup, excess: Duration, server: Duration, client: Duration) -> 
     let untold = setup.answered().is_none() && setup.syn_count() > 1;
     // Nor is it told whether the SYN-ACK that echoes the first one was lost, and sent again behind the second, or stood.
     let by_syn = form == Form::Syn || untold;
-    let doubtful = by_syn || setup.is_first_answered();
+    let by_copy = setup.syn_ack_count() > 1 && !setup.is_copy_taken();
+    let doubtful = by_syn || by_copy || setup.is_first_answered();
     let sure = if doubtful { sure.min(Confidence::Likely) } else { sure };
+    // The answer to the last copy would have come a round trip after it: the path to the client, or the client
+    // itself, stood, and the first SYN-ACK may have stood there.
+    let stood = setup.ended_after().is_some_and(|after| after - client >= RTO_MIN.max(client));
+    let sure = if by_copy && stood { Confidence::Possible } else { sure };
     let detail = Detail {
         retransmits: Some(
             setup.syn_count().saturating_sub(1).max(setup.syn_ack_count().saturating_sub(1)).max(1),
@@ -172,7 +177,8 @@ pub(crate) fn usual(ns: Duration, sure: Confidence, [syn, syn_ack]: [u64; 2]) ->
     Charge::new(Cause::Handshake, Side::Client, ns, sure).evidence(syn, syn_ack)
 }
 
-/// What a handshake within one host took: a filter, a full backlog or a busy processor kept its SYN.
+/// What a handshake within one host took: a filter, a full backlog or a busy processor kept its SYN; or what
+/// it took by the capture's clock alone.
 pub(crate) fn within_host(ns: Duration) -> Charge {
     Charge::new(Cause::Unexplained, Side::Unknown, ns, Confidence::Possible)
 }
@@ -224,6 +230,11 @@ pub(crate) fn bill(
     let Some((syn_ack_at, syn_ack)) = setup.awaited_syn_ack() else {
         return bill_syns(setup, reset, account);
     };
+    if setup.clock_stood {
+        let waited = within_host(syn_ack_at - setup.first_syn.0 + client);
+        account.charge(&waited.evidence(setup.first_syn.1, syn_ack));
+        return;
+    }
     let (client, sure_of_client, late_behind) = taken_late(setup, client, sure_of_client);
     let waited = syn_ack_at - setup.first_syn.0 + client + late_behind.ns;
     let mut split = Split::of(waited);

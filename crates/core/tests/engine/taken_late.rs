@@ -6,6 +6,7 @@ use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_wire::Duration;
 
 use crate::packet_log::{End, log, ms};
+use crate::seen::Seen;
 
 /// The difference between the two.
 pub(crate) fn off(one: Duration, other: Duration) -> Duration {
@@ -138,5 +139,52 @@ fn a_server_that_repeats_its_syn_ack_has_had_no_acknowledgement() {
         );
         let seen = log(text).rtt(ms(60)).seen_at(End::Client);
         assert_eq!(seen.exchange(1).of(Cause::ServerThink).ns, ms(2_940), "{seen}");
+    }
+}
+
+/// A SYN-ACK is retransmitted after a second, and its ACK comes a round trip later: the first one was lost, or
+/// the ACK of it, if no time stamp tells (a copy seen in the middle of a path, 1,045 ms, certain). The copy's
+/// stamp, echoed, does; a client that had the first one goes on echoing that (RFC 7323, 5.3, R3).
+#[test]
+fn a_repeated_syn_ack_is_no_certain_loss_unless_its_stamp_is_echoed() {
+    let rest = "+5 C 100\n +0 S ack\n +1 S 100\n +0 C ack";
+    let lost = format!("@0 C syn\n +0 S syn lost #first\n first+1000 S syn\n +0 C ack\n {rest}");
+    let taken =
+        format!("@0 C syn\n +0 S syn #first\n first+0 C ack lost\n first+1000 S syn\n +0 C ack\n {rest}");
+    for (text, stamps, sure) in [(&lost, true, Certain), (&lost, false, Likely), (&taken, false, Likely)] {
+        for sixteenths in [8, 16] {
+            let log = log(text.as_str()).rtt(ms(45));
+            let log = if stamps { log } else { log.without_timestamps() };
+            let seen = Seen::of(log.capture_at(sixteenths), &format!("{sixteenths}, {stamps}"));
+            let setup = seen.setup();
+            let line = setup.of(Cause::SynRetransmit);
+            assert!(off(line.ns, ms(1_000)) <= ms(12) && line.confidence == sure, "{seen}");
+        }
+    }
+}
+
+/// A telephone answers five SYN-ACKs with three ACKs, the first 907 ms after the last of them, and all else at once
+/// (frames 1370 to 1553 of an access point's capture): the way to it stood, and nothing shows that any was lost.
+#[test]
+fn an_acknowledgement_long_behind_the_last_copy_shows_no_loss() {
+    for (late, most) in [(907, Possible), (40, Likely)] {
+        let text = format!(
+            "@0 C syn
+             +36 S syn lost #first
+             first+102 S syn lost
+             first+210 S syn lost
+             first+320 S syn lost
+             first+1327 S syn late={late}
+             +0 C ack
+             +3 C 1460
+             +0 S ack
+             +800 C 362
+             +0.5 S ack
+             +20 S 1460
+             +0.2 C ack"
+        );
+        let seen = log(text).rtt(ms(0.3)).without_timestamps().seen_at(End::Server);
+        let setup = seen.setup();
+        assert_eq!(setup.of(Cause::SynRetransmit).confidence, most, "{seen}");
     }
 }
