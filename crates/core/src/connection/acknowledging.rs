@@ -423,6 +423,9 @@ impl Connection {
         if nearer && from == SERVER && known.is_some_and(|known| known >= handshake::LOST_AFTER) {
             self.opened_by_copy(rtt);
         }
+        if let Some(known) = known {
+            self.path_memory.on_another(from, self.now, known, rtt);
+        }
         let least = if nearer { rtt } else { known.unwrap_or(rtt) };
         if nearer || !self.shown[from] {
             if nearer && self.shown[from] {

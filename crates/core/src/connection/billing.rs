@@ -345,7 +345,7 @@ impl Connection {
             shown: self.shown,
             setup: &self.setup,
             bound: [self.is_bound(CLIENT), self.is_bound(SERVER)],
-            varies: [self.varies(CLIENT), self.varies(SERVER)],
+            varies: [CLIENT, SERVER].map(|end| self.varies(end) || self.is_alone(end)),
             dialogue: self.talk.as_deref().is_some_and(Talk::is_dialogue),
             beyond: self.beyond(),
         }

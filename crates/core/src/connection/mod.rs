@@ -321,6 +321,7 @@ impl Connection {
         }
         let rtt = Maybe::of(rtt.min(self.distance_max(end)));
         self.path_memory.news |= self.tap_rtt[end] != rtt;
+        self.path_memory.on_shorter(end, self.now, self.tap_rtt[end].get(), rtt.known());
         self.tap_rtt[end] = rtt;
     }
 

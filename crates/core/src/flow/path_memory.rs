@@ -1,14 +1,20 @@
 //! What do all connections between two hosts together know about the path between them?
 //!
 //! The smallest round trip that any of them saw, and the queue that any of them saw last: a connection that
-//! opens into a standing queue has seen no shorter path itself, and sees nothing vary.
+//! opens into a standing queue has seen no shorter path itself, and sees nothing vary. Also whether another round
+//! trip agrees with the smallest.
 
 use tcpwhy_wire::{Duration, Instant};
+
+use crate::words::limits::QUEUED_MIN;
 
 /// A queue seen longer ago than this may be gone.
 const LASTS: Duration = Duration::from_secs(1);
 /// How often a connection shares what it knows and asks the others.
 const NEWS_AFTER: Duration = Duration::from_millis(50);
+/// Two round trips of one path differ by at most one part in this many, or by less than a queue. Source: none
+/// written down.
+const AGREE_SHARE: i64 = 16;
 
 /// The paths from the capture to the client and to the server.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,6 +26,12 @@ pub(crate) struct PathMemory {
     /// When a packet last waited, and how much later it was than the fastest of its connection;
     /// [`Instant::MIN`] if none has.
     queued: [(Instant, Duration); 2],
+    /// When a connection saw its own smallest, if no other of its round trips agrees with that; [`Instant::MIN`]
+    /// otherwise.
+    alone: [Instant; 2],
+    /// When the smallest of all was seen, and whether another round trip agrees with it.
+    seen_at: [Instant; 2],
+    agreed: [bool; 2],
     /// Ports at which the server has accepted connections, the latest first; 0 where there are fewer.
     ports: [u16; 4],
     /// When this was last shared, likewise, and whether to share it again.
@@ -31,7 +43,18 @@ impl Default for PathMemory {
     fn default() -> Self {
         let unknown = [Duration::MAX; 2];
         let (queued, shared) = ([(Instant::MIN, Duration::ZERO); 2], Instant::MIN);
-        Self { min: unknown, shown: unknown, queued, ports: [0; 4], shared, news: false }
+        let ([alone, seen_at], agreed) = ([[Instant::MIN; 2]; 2], [false; 2]);
+        Self {
+            min: unknown,
+            shown: unknown,
+            queued,
+            alone,
+            seen_at,
+            agreed,
+            ports: [0; 4],
+            shared,
+            news: false,
+        }
     }
 }
 
@@ -81,6 +104,36 @@ impl PathMemory {
         self.news |= longer && self.is_old(now);
     }
 
+    /// A connection's own smallest round trip is `least` from `now` on, and was `known` before.
+    pub(crate) fn on_shorter(&mut self, end: usize, now: Instant, known: Option<Duration>, least: Duration) {
+        if known.is_none_or(|known| !agree(known, least)) {
+            self.alone[end] = now;
+        }
+    }
+
+    /// Another one took `rtt`, and the smallest so far is `known`.
+    #[inline]
+    pub(crate) fn on_another(&mut self, end: usize, now: Instant, known: Duration, rtt: Duration) {
+        if self.alone[end] != Instant::MIN && now > self.alone[end] && agree(known, rtt) {
+            self.alone[end] = Instant::MIN;
+        }
+    }
+
+    /// Whether nothing agrees with a connection's own smallest round trip, `least`, or another connection's is
+    /// shorter: a packet may have stood in a queue, or waited for a host or its radio.
+    #[inline]
+    pub(crate) fn is_alone(&self, end: usize, least: Duration) -> bool {
+        let asks = self.alone[end] != Instant::MIN || least - self.min[end] > QUEUED_MIN;
+        asks && least > QUEUED_MIN && !self.agrees_beside(end, least)
+    }
+
+    /// Whether the smallest of all connections agrees with it, and so does a third round trip or its own second.
+    #[cold]
+    #[inline(never)]
+    fn agrees_beside(&self, end: usize, least: Duration) -> bool {
+        (self.agreed[end] || self.alone[end] == Instant::MIN) && agree(least, self.min[end])
+    }
+
     /// Whether a queue at least half this long was seen lately.
     pub(crate) fn stood(&self, end: usize, now: Instant, queued: Duration) -> bool {
         let (at, seen) = self.queued[end];
@@ -117,6 +170,9 @@ impl PathMemory {
         now: Instant,
     ) {
         for (end, rtt) in told.into_iter().enumerate() {
+            if let Some(rtt) = rtt {
+                self.compare(end, rtt, own, now);
+            }
             if let Some(rtt) = rtt.filter(|rtt| *rtt < self.shown[end]) {
                 self.min[end] = self.min[end].min(rtt);
                 self.shown[end] = self.shown[end].min(opened[end].unwrap_or(Duration::MAX));
@@ -125,8 +181,29 @@ impl PathMemory {
                 self.queued[end] = longer(self.queued[end], own.queued[end]);
             }
         }
-        *own = Self { shared: now, news: false, ..*self };
+        *own = Self { shared: now, news: false, alone: own.alone, ..*self };
     }
+
+    /// Compares a connection's `own` smallest round trip with that of all. What it has told before agrees with
+    /// itself only, and two at the same time may have stood in one queue, or waited for one radio to wake.
+    #[inline]
+    fn compare(&mut self, end: usize, rtt: Duration, own: &Self, now: Instant) {
+        let alone = own.alone[end];
+        let by_itself = alone == Instant::MIN;
+        if self.min[end] < Duration::MAX && agree(self.min[end], rtt) {
+            let apart = alone > own.shared && alone - rtt >= self.seen_at[end];
+            self.agreed[end] |= by_itself || apart;
+        } else if rtt < self.min[end] {
+            (self.agreed[end], self.seen_at[end]) = (by_itself, now);
+        }
+    }
+}
+
+/// Whether two round trips differ so little that both may be the path's.
+#[inline]
+fn agree(one: Duration, other: Duration) -> bool {
+    let (less, more) = (one.min(other), one.max(other));
+    more - less <= QUEUED_MIN.max(less.divided_by(AGREE_SHARE))
 }
 
 /// The longer of two queues, unless it is too old.

@@ -29,7 +29,7 @@ const QUEUE_SHARE: i64 = 4;
 /// A handshake longer than the path's round trip by this, and by 1/`LONGER_SHARE` of it, is not
 /// certain to be all path. Source: none written down.
 const LONGER_MIN: Duration = Duration::from_millis(2);
-const LONGER_SHARE: i64 = 8;
+const LONGER_SHARE: i64 = 16;
 /// After this long, only a timer repeats a SYN or SYN-ACK (TCP_TIMEOUT_INIT, 1 s since Linux 3.1).
 pub(crate) const LOST_AFTER: Duration = Duration::from_millis(900);
 

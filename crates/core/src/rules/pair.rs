@@ -38,7 +38,7 @@ pub(crate) struct Pair<'a> {
     pub setup: &'a Option<Setup>,
     /// The distance to an end is only an upper bound.
     pub bound: [bool; 2],
-    /// It has become shorter, and may do so again.
+    /// It has become shorter and may do so again, or no other round trip agrees with the least.
     pub varies: [bool; 2],
     /// The requester keeps the stream of its request open and may say more on it: nothing is owed
     /// there.

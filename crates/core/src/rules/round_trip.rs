@@ -5,7 +5,8 @@
 //! excess of this one is queueing, where a queue of about that length was seen.
 //! Refuted by: a longer path that never varies: a different path (another host behind the same
 //! address). Where the round trip has become shorter since the handshake, the least so far is certain
-//! only once others agree with it.
+//! only once others agree with it; so is a first one that no other agrees with, of this connection or of another
+//! at another time.
 //! Source: arithmetic; delayed-acknowledgement timers that look like a round trip: TCP_DELACK_MIN
 //! and TCP_DELACK_MAX, include/net/tcp.h, Linux 6.12.
 //! Seen from: both ends; an end whose handshake packets are missing from the capture may be nearer

@@ -29,9 +29,16 @@ impl Connection {
             return None;
         }
         match round_trip::above_least(&self.path_memory, end, self.tap_rtt(end)) {
+            None if self.is_alone(end) => Some(Confidence::Likely),
             None => Some(Confidence::Certain),
             Some(above) => self.all_longer_path(end, above),
         }
+    }
+
+    /// Whether no other round trip agrees with the least to an end.
+    #[inline]
+    pub(in crate::connection) fn is_alone(&self, end: usize) -> bool {
+        self.path_memory.is_alone(end, self.tap_rtt(end))
     }
 
     /// The same for a round trip that is longer by `above` than the least known one.
