@@ -134,7 +134,7 @@ impl Connection {
     /// `took` that long, or longer by a delay that its time stamp explains.
     #[cold]
     #[inline(never)]
-    fn on_shorter(&mut self, known: Option<Duration>, rtt: Duration, took: Duration, end: usize) {
+    pub(super) fn on_shorter(&mut self, known: Option<Duration>, rtt: Duration, took: Duration, end: usize) {
         let much = known.map_or(took > rtt, |known| known - rtt >= QUEUED_MIN);
         if much || self.shortened[end] != Shortened::No {
             let seen = self.shortened[end].seen(known, rtt, self.next_exchange());

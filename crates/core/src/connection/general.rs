@@ -49,6 +49,9 @@ impl Connection {
             &held_back
         };
         // Its sender's distance, before anything from that sender is judged by it.
+        if segment.payload_len <= 1 && segment.options.timestamps.is_none() {
+            self.weigh_keep_alive(segment, from);
+        }
         self.learn_distance(segment, from);
         // The size of full segments, before any is counted.
         self.learn_options(segment, from);

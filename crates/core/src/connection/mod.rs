@@ -24,6 +24,7 @@ mod going_on;
 mod handing_over;
 mod held_back;
 mod holds;
+mod keeping_alive;
 pub(crate) mod ladder;
 mod memory;
 mod numbered;

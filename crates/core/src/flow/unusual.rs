@@ -34,6 +34,8 @@ pub(crate) struct Shown {
     pub unseen_acked_at: Instant,
     /// When it last acknowledged what had been retransmitted unnecessarily.
     pub spare_acked_at: Instant,
+    /// When it sent a keep-alive that nothing has answered yet.
+    pub probed_at: Instant,
     /// Nothing sent before this byte can be timed: the capture's clock stepped.
     pub untimed_until: Option<Seq>,
 }
@@ -50,6 +52,7 @@ static NONE: Shown = Shown {
     reader_paused_at: Instant::MIN,
     unseen_acked_at: Instant::MIN,
     spare_acked_at: Instant::MIN,
+    probed_at: Instant::MIN,
     untimed_until: None,
 };
 
@@ -104,6 +107,13 @@ impl Unusual {
         self.0.as_ref().is_none_or(|shown| {
             shown.holes.is_empty() && shown.untimed_until.is_none() && !shown.link.has_resent()
         })
+    }
+
+    /// When it sent a keep-alive, if nothing has answered it until now.
+    #[inline]
+    pub(crate) fn take_probe(&mut self) -> Option<Instant> {
+        let probed_at = &mut self.known()?.probed_at;
+        Some(std::mem::replace(probed_at, Instant::MIN)).filter(|at| *at > Instant::MIN)
     }
 
     /// Heap memory in bytes.
