@@ -85,8 +85,7 @@ pub(crate) const REFUSED: &str = "refused-connections";
 /// What a request under way takes in memory, with room for as many again.
 pub(crate) const QUESTION: usize = 2 * size_of::<Ask>();
 
-/// Ends closer to each other than this count as one host, which no vantage can tell apart. Source: none
-/// written down.
+/// Ends closer than this count as one host, which no vantage can tell apart. Source: none written down.
 const ONE_HOST_MAX: Duration = Duration::from_micros(100);
 
 /// One connection while it is open.

@@ -232,8 +232,7 @@ pub(crate) fn bill(
     };
     if setup.clock_stood {
         let waited = within_host(syn_ack_at - setup.first_syn.0 + client);
-        account.charge(&waited.evidence(setup.first_syn.1, syn_ack));
-        return;
+        return account.charge(&waited.evidence(setup.first_syn.1, syn_ack));
     }
     let (client, sure_of_client, late_behind) = taken_late(setup, client, sure_of_client);
     let waited = syn_ack_at - setup.first_syn.0 + client + late_behind.ns;
@@ -280,15 +279,21 @@ pub(crate) fn bill(
     // Nor is the time from a retransmitted SYN to its answer, the less so if nothing else shows the
     // path's length.
     let untold = repeats && !server.is_positive();
-    let most = match split.left() {
-        left if untold && left >= LOST_AFTER => Confidence::Possible,
-        _ if repeats || longer || varies => Confidence::Likely,
-        _ => Confidence::Certain,
-    };
-    let sure = sure_of_client.min(most);
+    let sure = sure_of_client.min(surest_path(split.left(), untold, repeats || longer || varies));
     let handshake = Charge::new(Cause::Handshake, Side::Client, Duration::ZERO, sure)
         .evidence(setup.first_syn.1, syn_ack);
     account.charge_split(&split.rest(handshake));
+}
+
+/// How certain it can be that `left` is the path: `untold` if nothing else shows its length.
+fn surest_path(left: Duration, untold: bool, doubtful: bool) -> Confidence {
+    if untold && left >= LOST_AFTER {
+        Confidence::Possible
+    } else if doubtful {
+        Confidence::Likely
+    } else {
+        Confidence::Certain
+    }
 }
 
 /// The time from the client's first ACK of a SYN-ACK, at `since`, to its answer to the last SYN-ACK
