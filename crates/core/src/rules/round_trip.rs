@@ -116,8 +116,7 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
         // It is another path, or this connection was queued throughout.
         return (Charge::new(Cause::RoundTrip, sender, tap_rtt, sure.min(Confidence::Likely)), None);
     };
-    // Not one of this connection's own round trips was as short as the path that others know.
-    let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure.min(Confidence::Likely));
+    let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
     let confidence = if seen { Confidence::Likely } else { Confidence::Possible };
     let stood = Charge::new(Cause::Queueing, sender, queued, confidence);
     (
