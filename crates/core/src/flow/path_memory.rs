@@ -123,8 +123,10 @@ impl PathMemory {
     /// shorter: a packet may have stood in a queue, or waited for a host or its radio.
     #[inline]
     pub(crate) fn is_alone(&self, end: usize, least: Duration) -> bool {
-        let asks = self.alone[end] != Instant::MIN || least - self.min[end] > QUEUED_MIN;
-        asks && least > QUEUED_MIN && !self.agrees_beside(end, least)
+        // Compared first: most paths of requests and replies are shorter.
+        least > QUEUED_MIN
+            && (self.alone[end] != Instant::MIN || least - self.min[end] > QUEUED_MIN)
+            && !self.agrees_beside(end, least)
     }
 
     /// Whether the smallest of all connections agrees with it, and so does a third round trip or its own second.
