@@ -34,7 +34,7 @@ const NOTES: [&str; 11] = [
     "sums-over-limit",
     "duplicates",
 ];
-const SKIPPED: [&str; 14] = [
+const SKIPPED: [&str; 15] = [
     "not-tcp",
     "not-ip",
     "fragment",
@@ -48,6 +48,7 @@ const SKIPPED: [&str; 14] = [
     "damaged",
     "wrong-checksum",
     "wrong-time",
+    "wrong-clock",
     "of-tomorrow",
 ];
 

@@ -230,6 +230,9 @@ pub(crate) fn analyse(
     );
     progress.finish();
     let mut report = engine.finish();
+    if summary.has_wrong_clock() {
+        report.doubt_times();
+    }
     summary.aside.openings.open(&mut report, names.as_mut());
     Ok(Analysed { summary, report, sacks, span })
 }

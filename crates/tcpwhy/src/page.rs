@@ -157,8 +157,11 @@ pub(crate) fn second_pass(
         }
         // Handing packets to other threads takes as long as analysing a few.
         let are_few = choices.iter().map(|choice| choice.packets).sum::<u64>() < report.segments / 4;
-        let drawn =
+        let mut drawn =
             pass(args, alone, ends, (choices, Read::Chosen, beside), if are_few { threads } else { 1 })?;
+        if report.times_doubted {
+            drawn.report.doubt_times(); // as the first pass's
+        }
         let known: Vec<u64> =
             drawn.report.connections.iter().filter_map(|again| known_as(report, again)).collect();
         if choices.iter().all(|choice| known.contains(&choice.id)) {
@@ -168,7 +171,12 @@ pub(crate) fn second_pass(
     }
     // If no handshake shows who is the client, the whole capture decides.
     let is_assumed = choices.iter().any(|choice| choice.assumed);
-    pass(args, inputs, ends, (choices, if is_assumed { Read::All } else { Read::Hosts }, beside), threads)
+    let read = if is_assumed { Read::All } else { Read::Hosts };
+    let mut drawn = pass(args, inputs, ends, (choices, read, beside), threads)?;
+    if report.times_doubted {
+        drawn.report.doubt_times();
+    }
+    Ok(drawn)
 }
 
 /// Which connections a pass reads.

@@ -173,6 +173,34 @@ fn a_damaged_request_is_said_and_its_repair_is_the_path_s() {
     assert!(text.contains("1 segment with a wrong TCP checksum"), "{text}");
 }
 
+/// A record whose microseconds are a million and more: the capture's clock is wrong, and nothing is more than
+/// possible, which the report says.
+#[test]
+fn a_clock_that_cannot_be_shows_nothing_for_certain() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("clock.pcap");
+    capture(&path, &talk(Sum::Right));
+    let confidences = |report: &Value| {
+        let lines = |exchange: &Value| exchange["bill"].as_array().expect("a bill").clone();
+        let exchanges = report["connections"][0]["exchanges"].as_array().expect("exchanges").clone();
+        exchanges.iter().flat_map(lines).map(|line| line["confidence"].clone()).collect::<Vec<_>>()
+    };
+    assert!(confidences(&json(&path)).contains(&"certain".into()));
+    let mut bytes = std::fs::read(&path).expect("the capture");
+    let length = bytes.len();
+    let last = length - 16 - 40;
+    bytes[last + 4..last + 8].copy_from_slice(&1_000_000_000_u32.to_le_bytes());
+    std::fs::write(&path, bytes).expect("a file");
+    let report = json(&path);
+    assert_eq!(skipped(&report, "wrong-clock"), 1, "{report:#}");
+    assert!(confidences(&report).iter().all(|sure| sure == "possible"), "{report:#}");
+    let read =
+        Command::new(env!("CARGO_BIN_EXE_tcpwhy")).arg("read").arg(&path).output().expect("tcpwhy runs");
+    let [text, said] = [read.stdout, read.stderr].map(|text| String::from_utf8(text).expect("text"));
+    assert!(text.contains("all times are possible at most"), "{text}");
+    assert!(said.contains(&format!("at byte {last}")), "{said}");
+}
+
 /// A reset with a wrong checksum is not accepted, so it ends nothing.
 #[test]
 fn a_reset_that_nobody_takes_ends_nothing() {

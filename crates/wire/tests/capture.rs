@@ -82,7 +82,8 @@ fn damage(offset: u64, what: DamageKind) -> Damage {
 #[test]
 fn reads_pcap_byte_by_byte() {
     let expected = packet(1, 123_457_234_567_000, &[0xaa, 0xbb, 0xcc], 5);
-    assert_eq!(read(PCAP), Read { packets: vec![expected], ..Read::default() });
+    let damages = vec![damage(24, DamageKind::BeyondItsSecond { ticks: 1_234_567 })];
+    assert_eq!(read(PCAP), Read { packets: vec![expected], damages, ..Read::default() });
 }
 
 #[test]
@@ -220,6 +221,23 @@ fn more_captured_than_sent_is_read_and_reported_once() {
     let read_pcapng = read(&capture);
     assert_eq!(read_pcapng.damages, [damage(offset, kind)]);
     assert_eq!(read_pcapng.packets[1], packet(2, 2_000, b"efgh", 4));
+}
+
+/// A microsecond field of a million and more: its writer did not know the unit. Nanoseconds have a billion.
+#[test]
+fn a_fraction_of_more_than_its_second_is_reported_once() {
+    let records: Vec<(u32, u32, u32, &[u8])> =
+        vec![(1, 999_999, 4, b"abcd"), (2, 1_000_000, 4, b"abcd"), (3, 3_500_000, 4, b"abcd")];
+    let micros = read(&pcap(Order::Little, 0xa1b2_c3d4, 101, &records));
+    assert_eq!(micros.damages, [damage(24 + 20, DamageKind::BeyondItsSecond { ticks: 1_000_000 })]);
+    assert_eq!(
+        micros.packets.iter().map(|packet| packet.ns).collect::<Vec<_>>(),
+        [1_999_999_000, 3_000_000_000, 6_500_000_000]
+    );
+    assert_eq!(read(&pcap(Order::Little, 0xa1b2_3c4d, 101, &records)).damages, []);
+    let records: Vec<(u32, u32, u32, &[u8])> = vec![(1, 1_000_000_000, 4, b"abcd")];
+    let nanos = read(&pcap(Order::Little, 0xa1b2_3c4d, 101, &records));
+    assert_eq!(nanos.damages, [damage(24, DamageKind::BeyondItsSecond { ticks: 1_000_000_000 })]);
 }
 
 /// The times, in seconds, of packets with these stamps, and what is reported, in either format; all of it

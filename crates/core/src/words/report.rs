@@ -48,6 +48,8 @@ pub struct Report {
     /// Things seen in the capture that limit what can be said, with how often: "capture dropped
     /// packets", ...
     pub notes: Vec<Note>,
+    /// The capture's clock is wrong: nothing is more than possible.
+    pub times_doubted: bool,
 }
 
 impl Report {
@@ -55,6 +57,18 @@ impl Report {
     pub fn connection(&self, id: u64) -> Option<&Connection> {
         let at = self.connections.binary_search_by_key(&id, |connection| connection.id).ok()?;
         self.connections.get(at)
+    }
+
+    /// Makes all of it no more than possible: the capture's clock is wrong, and nothing says by how much.
+    pub fn doubt_times(&mut self) {
+        self.times_doubted = true;
+        for finding in &mut self.findings {
+            finding.confidence = Confidence::Possible;
+        }
+        let exchanges = self.connections.iter_mut().flat_map(|connection| &mut connection.exchanges);
+        for line in exchanges.flat_map(|exchange| &mut exchange.bill) {
+            line.confidence = Confidence::Possible;
+        }
     }
 
     /// The connection that begins with this packet, if it is listed: connections are numbered in

@@ -232,6 +232,9 @@ fn skipped(reason: &str, n: u64) -> String {
                 counted(n, "packet")
             );
         }
+        "wrong-clock" => {
+            return "the time of a packet has a fraction of more than its second: what wrote this capture had no valid clock, and all times are possible at most".to_owned();
+        }
         "unsupported-link" => "of an unsupported link type",
         "truncated-header" => "cut off within the TCP header (capture with a larger snap length)",
         "bad-ip-header" => "with an invalid IP header",

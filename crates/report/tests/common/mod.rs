@@ -170,6 +170,7 @@ pub(crate) fn stall() -> Report {
         thinned: 0,
         clients: std::collections::BTreeMap::new(),
         notes: vec![],
+        times_doubted: false,
     }
 }
 

@@ -48,7 +48,7 @@ use reading::{Reading, Run};
 use room::Room;
 pub use source::Compression;
 pub use streams::Streams;
-use tally::{All, Take};
+use tally::{All, Take, WRONG_CLOCK};
 pub use trouble::{Failure, Trouble, WindowError};
 pub use zone::Zone;
 
@@ -102,7 +102,7 @@ pub struct FileSummary {
     pub truncated: bool,
     /// Packets without a segment, by reason; `outside-window`: read, but not in the requested window;
     /// `damaged`: places that could not be read; `wrong-checksum`: segments that their receiver dropped;
-    /// `wrong-time`: read, with another time.
+    /// `wrong-time`: read, with another time; `wrong-clock`: all are read, and no time is relied on.
     pub skipped: BTreeMap<&'static str, u64>,
     /// The first places where something was wrong, at most [`MAX_TROUBLES`]; `skipped["damaged"]` counts all.
     pub troubles: Vec<Trouble>,
@@ -174,6 +174,11 @@ impl InputSummary {
             *sum.entry(*reason).or_default() += count;
         }
         sum
+    }
+
+    /// Whether an input's clock cannot be relied on.
+    pub fn has_wrong_clock(&self) -> bool {
+        self.files.iter().any(|file| file.skipped.contains_key(WRONG_CLOCK))
     }
 
     /// Packets that the captures say they lost.

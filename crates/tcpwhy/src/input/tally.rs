@@ -9,6 +9,9 @@ use super::index::ports_of;
 use super::trouble::{Failure, Trouble};
 use super::{FileSummary, MAX_TROUBLES};
 
+/// The reason of an input whose clock cannot be relied on.
+pub(super) const WRONG_CLOCK: &str = "wrong-clock";
+
 /// The receiver of segments.
 pub(super) trait Take {
     /// Whether it wants this one.
@@ -56,6 +59,8 @@ pub(super) struct Tally {
     damaged: u64,
     /// Packets whose time stamp is wrong.
     wrong_times: u64,
+    /// Whether a time's fraction of a second is longer than that.
+    wrong_fractions: u64,
     /// Segments that their receiver drops.
     wrong_checksums: u64,
     senders: Senders,
@@ -162,6 +167,10 @@ impl Tally {
                 self.wrong_times += 1;
                 self.keep(Trouble::Damage(damage));
             }
+            DamageKind::BeyondItsSecond { .. } => {
+                self.wrong_fractions += 1;
+                self.keep(Trouble::Damage(damage));
+            }
             _ => self.on_trouble(Trouble::Damage(damage)),
         }
     }
@@ -189,6 +198,7 @@ impl Tally {
             ("outside-window", self.outside),
             ("wrong-checksum", self.wrong_checksums),
             ("wrong-time", self.wrong_times),
+            (WRONG_CLOCK, self.wrong_fractions),
         ];
         file.skipped = reasons.chain(more).filter(|(_, count)| *count > 0).collect();
         file.truncated = self.troubles.iter().any(Trouble::is_truncation);

@@ -38,6 +38,13 @@ pub enum DamageKind {
         /// Bytes on the wire.
         original: u32,
     },
+    /// A record's time has a fraction of a second of this many ticks, which are a second or more: whatever
+    /// wrote it did not know what the field means (draft-ietf-opsawg-pcap, 5), and within a second no time of
+    /// the capture can be relied on. The packet is read anyway; this is reported once.
+    BeyondItsSecond {
+        /// The fraction, in the file's unit.
+        ticks: u32,
+    },
     /// A packet is dated long after the one before it, and the next one is back at that one's time. It
     /// comes after this, with the time of the packet before it.
     WrongTime {
@@ -80,6 +87,10 @@ impl fmt::Display for DamageKind {
             Self::MoreCapturedThanSent { captured, original } => {
                 write!(f, "a packet claims {captured} captured bytes of {original} on the wire")
             }
+            Self::BeyondItsSecond { ticks } => write!(
+                f,
+                "a packet's time has {ticks} units in its fraction of a second, which are a second or more: the capture's times are wrong"
+            ),
             Self::WrongTime { ahead } => write!(
                 f,
                 "a packet is dated {} s after the packet before it, but the next one is not; its time is taken to be that of the packet before",

@@ -33,10 +33,19 @@ pub(super) struct Pcap {
     ns_per_tick: i64,
     link: LinkType,
     stopped: bool,
-    /// Damage in a packet that was given anyway; reported once.
+    /// Damage in a packet that was given anyway; each kind is reported once.
     lie: Option<Damage>,
-    lied: bool,
+    lied: Lied,
 }
+
+/// What the records have lied about so far: their lengths, their times.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lied {
+    lengths: bool,
+    times: bool,
+}
+
+const SECOND_NS: i64 = 1_000_000_000;
 
 /// In a search for records, their times are expected from this long before the first packet...
 const BEFORE_FIRST_MAX_S: i64 = 86_400;
@@ -57,7 +66,7 @@ impl Pcap {
             link,
             stopped: false,
             lie: None,
-            lied: false,
+            lied: Lied::default(),
         }
     }
 
@@ -83,13 +92,12 @@ impl Pcap {
         let Some(data) = buf.get(self.record_header_len..end) else {
             return self.short(buf, at_eof, offset, end);
         };
-        if captured > original && !self.lied {
-            self.lied = true;
-            let what = DamageKind::MoreCapturedThanSent { captured, original };
-            self.lie = Some(Damage { offset, what });
+        let in_second = i64::from(ticks) * self.ns_per_tick;
+        if captured > original || in_second >= SECOND_NS {
+            self.note_lie(offset, (captured, original), (in_second >= SECOND_NS).then_some(ticks));
         }
         // Seconds and ticks have 32 bits, so this cannot overflow.
-        let ns = i64::from(seconds) * 1_000_000_000 + i64::from(ticks) * self.ns_per_tick;
+        let ns = i64::from(seconds) * SECOND_NS + in_second;
         let packet = RawPacket {
             number,
             at: Instant::from_nanos(ns),
@@ -120,11 +128,27 @@ impl Pcap {
         let (seconds, ticks, captured, original) = (field(0), field(4), field(8), field(12));
         let since_first = i64::from(seconds) - first.as_nanos() / 1_000_000_000;
         let plausible = (-BEFORE_FIRST_MAX_S..AFTER_FIRST_MAX_S).contains(&since_first)
-            && i64::from(ticks) * self.ns_per_tick < 1_000_000_000
+            && i64::from(ticks) * self.ns_per_tick < SECOND_NS
             && captured > 0
             && captured <= original
             && original <= MAX_PACKET_LEN;
         plausible.then_some(self.record_header_len + captured as usize)
+    }
+
+    /// A packet is not what its record says, which is reported the first time.
+    #[cold]
+    #[inline(never)]
+    fn note_lie(&mut self, offset: u64, (captured, original): (u32, u32), ticks: Option<u32>) {
+        let what = if captured > original && !self.lied.lengths {
+            self.lied.lengths = true;
+            DamageKind::MoreCapturedThanSent { captured, original }
+        } else if let Some(ticks) = ticks.filter(|_| !self.lied.times) {
+            self.lied.times = true;
+            DamageKind::BeyondItsSecond { ticks }
+        } else {
+            return;
+        };
+        self.lie = Some(Damage { offset, what });
     }
 
     #[cold]
