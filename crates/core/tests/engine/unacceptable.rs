@@ -1,6 +1,10 @@
 //! Packets that no handshake accepts: their hosts ignore them.
 
-use tcpwhy_core::cause::{Cause, Side::Path};
+use tcpwhy_core::cause::{
+    Cause,
+    Side::{Client, Path},
+};
+use tcpwhy_core::report::Kind;
 use tcpwhy_wire::{Duration, Seq};
 
 use crate::packet_log::{End, log, ms};
@@ -59,5 +63,36 @@ fn a_reset_against_an_older_connections_acknowledgement_ends_no_setup() {
         let lost = seen.report.bill.iter().filter(|line| line.cause == Cause::SynRetransmit);
         let lost: Duration = lost.map(|line| line.ns).sum();
         assert!(off(lost, ms(waited)) <= ms(1), "{seen}");
+    }
+}
+
+/// A server goes on retransmitting the SYN-ACK of an older connection of the same ports, 45 ms after the SYN
+/// of the next one: the client's answer to that would be a reset, and the setup takes until the SYN-ACK that
+/// acknowledges this SYN (RFC 9293, 3.10.7.3).
+#[test]
+fn a_syn_ack_of_another_syn_ends_no_setup() {
+    for both in [false, true] {
+        let text = "@0 C syn #syn
+             @25 S syn #older
+             syn+50 S syn
+             +0 C ack
+             +0.1 C 385
+             +0 S ack
+             +1 S 139
+             +0 C ack";
+        let mut segments = log(text).rtt(ms(40)).capture(End::Client);
+        segments
+            .iter_mut()
+            .find(|segment| segment.flags.syn() && segment.flags.ack())
+            .expect("it is there")
+            .ack = Seq(900_000_000);
+        if !both {
+            segments.retain(|segment| !segment.flags.ack() || segment.ack == Seq(900_000_000));
+        }
+        let seen = Seen::of(segments, "another SYN");
+        let handshake: Duration = seen.lines(Cause::Handshake, Client).iter().map(|line| line.ns).sum();
+        assert_eq!(seen.count(Kind::Setup), usize::from(both), "{seen}");
+        assert!(!both || off(handshake, ms(90)) <= ms(1), "{seen}");
+        assert_eq!(seen.connection().rtt_min.is_some(), both, "{seen}");
     }
 }
