@@ -11,7 +11,7 @@ use super::Connection;
 use crate::bill::charge::Charge;
 use crate::estimate::maybe::Maybe;
 use crate::estimate::rto::RtoEstimator;
-use crate::flow::ends::SERVER;
+use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
 use crate::rules::{handshake, late_answer};
 use crate::words::limits::{QUEUED_MIN, RTO_MIN};
@@ -26,6 +26,8 @@ const TOLD_WITHIN: Duration = Duration::from_secs(10);
 /// An end this many times nearer may be another host, as elsewhere (`rules/proxy.rs`). Source: none
 /// written down.
 const NEARER: i64 = 10;
+/// Two round trips are as long as each other within one part in this many. Source: none written down.
+const AS_LONG_SHARE: i64 = 32;
 
 impl Connection {
     /// Whether the handshake took so long that it is better billed once more is known of the path.
@@ -96,7 +98,8 @@ impl Connection {
         let stamps = self.late_by_stamps(at).unwrap_or_default();
         let beside =
             above(way).filter(|above| self.path_memory.stood_about(SERVER, at, *above)).unwrap_or_default();
-        let shown = stamps.max(beside).max(setup.stood_at_least().unwrap_or_default());
+        let again = setup.stood_at_least().filter(|_| !self.is_opened_as_answered(took));
+        let shown = stamps.max(beside).max(again.unwrap_or_default());
         match above(way) {
             Some(above) if shown >= above.divided_by(2) => Some((above, Confidence::Likely)),
             None if shown >= least(took) => Some((shown.min(took), Confidence::Possible)),
@@ -107,6 +110,13 @@ impl Connection {
             }
             _ => self.above_siblings(took).filter(|_| !proxied).map(|above| (above, Confidence::Possible)),
         }
+    }
+
+    /// Whether data was acknowledged after as long as the handshake took: then the path is so long, and a server that repeats its SYN-ACK sooner
+    /// has a timer shorter than the path. No queue stands so still.
+    fn is_opened_as_answered(&self, took: Duration) -> bool {
+        let smoothed = self.flows[CLIENT].rto.settled().map(|smoothed| smoothed - self.tap_rtt(CLIENT));
+        smoothed.is_some_and(|way| (way - took).max(took - way) <= took.divided_by(AS_LONG_SHARE))
     }
 
     /// By how much other handshakes between the hosts were shorter: the host that answers SYNs is

@@ -294,3 +294,21 @@ fn a_handshake_four_times_as_long_as_a_reply_is_not_likely_to_be_the_paths() {
         assert!(way.ns >= ms(343) && way.confidence == most, "{seen}");
     }
 }
+
+/// A server sends its SYN-ACK again after 303 ms, sooner than it can have the client's ACK, whose way takes 382
+/// (frames 1041 to 1484 of a telephone's capture): later segments are acknowledged after 382 ms as well, so
+/// that the handshake was the path's. Where they take 80, the first SYN-ACK had stood.
+#[test]
+fn a_path_longer_than_its_servers_timer_is_no_queue() {
+    for (late, way) in [(0, 382), (302, 80)] {
+        let text = format!(
+            "@0 C syn #syn\n syn+0 S syn late={late} #first\n first+0 C ack\n first+1 C 1412 more\n +0 C 343 #hello\n \
+             syn+303 S syn late={late} #again\n again+0 C ack\n hello+0 S ack\n hello+15 S 1412x3 #reply\n reply+0 C ack\n \
+             +1 C 74\n +0 S 956\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(way)).without_timestamps().seen_at(End::Client);
+        let (handshake, queue, _) = parts(seen.setup().exchange);
+        let stood = handshake < ms(way + 1) && queue >= ms(late - 20);
+        assert!(stood && (late > 0 || !queue.is_positive() && handshake >= ms(way)), "{seen}");
+    }
+}
