@@ -27,6 +27,8 @@ use crate::words::report::{Confidence, Detail};
 const AGREE_SHARE: i64 = 16;
 /// Below this many ticks, agreement may be chance. Source: none written down.
 const AGREE_TICKS: i64 = 16;
+/// The longest tick of systems that are still in use, as elsewhere (`estimate/stamp_clock.rs`).
+const TICK_MAX: Duration = Duration::from_millis(10);
 
 /// The part of `left`, the wait for an answer less all else, that the answer spent on its way back.
 pub(super) fn judge(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> Option<Charge> {
@@ -50,6 +52,9 @@ pub(super) fn judge(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Durat
 #[cold]
 #[inline(never)]
 fn sent_soon(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> Option<Charge> {
+    if let Some(late) = left_at_once(pair, open, segment, left) {
+        return Some(late);
+    }
     let server = 1 - open.initiator;
     let flow = &pair.flows[server];
     let opened = pair.setup.as_ref().and_then(Setup::last_syn_ack).map(|(at, _)| at);
@@ -61,6 +66,26 @@ fn sent_soon(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) ->
     let detail = Detail { form: Some(Form::Reply), ..Detail::default() };
     (late >= HELD_BACK_MIN)
         .then(|| Charge::new(Cause::Queueing, flow.side, late, Confidence::Possible).detail(detail))
+}
+
+/// The same for an answer with the very stamp of its request's acknowledgement: both left within a tick. How
+/// long that is may not be known yet, but hardly any host's is longer than `TICK_MAX`.
+fn left_at_once(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> Option<Charge> {
+    let flow = &pair.flows[1 - open.initiator];
+    let late = (apart_with_one_stamp(pair, open, segment)? - TICK_MAX).min(left);
+    let detail = Detail { form: Some(Form::Reply), ..Detail::default() };
+    (late >= HELD_BACK_MIN)
+        .then(|| Charge::new(Cause::Queueing, flow.side, late, Confidence::Possible).detail(detail))
+}
+
+/// How long after its request's acknowledgement an answer with the same stamp came.
+#[cold]
+#[inline(never)]
+pub(super) fn apart_with_one_stamp(pair: &Pair<'_>, open: &Open, segment: &Segment) -> Option<Duration> {
+    let acked = pair.acked_by_itself(open, segment)?;
+    let since = pair.flows[1 - open.initiator].clock.same_stamp_for(segment.at)?;
+    let apart = segment.at - acked;
+    (pair.is_far(1 - open.initiator) && apart <= since && apart >= TICK_MAX).then_some(apart)
 }
 
 /// By how much a reply that is billed to its server seems late by the server's time stamps.

@@ -304,6 +304,9 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let late = late || slow && answers_unseen(pair, open, segment);
     let late = late
         || flow.seems_late(segment.at).is_some_and(|queued| queued >= left.divided_by(2).max(VARIED_MIN));
+    // What an answer took that left with its request's acknowledgement is at most a tick, of unknown length.
+    let timeless = segment.options.timestamps.is_some() && flow.queued_on_way.get().is_none();
+    let late = late || timeless && late_answer::apart_with_one_stamp(pair, open, segment).is_some();
     let confidence = match (missed || repeated || late, near && !or_cork) {
         (true, _) => Confidence::Possible,
         // Without the handshake, nothing tells whether the host that acknowledges is as far away as the

@@ -434,3 +434,23 @@ fn an_answer_that_seemed_late_stood_if_its_server_s_clock_has_caught_up() {
         assert!(sure.is_some() || think.confidence == Possible, "{seen}");
     }
 }
+
+/// The first packets of a capture from the middle on: a request's acknowledgement after 22 ms and its reply 46.5
+/// ms later, with one time stamp (frames 4 to 6 of a browser's capture). They left within a tick, which is not
+/// known yet: on its way back the reply took longer by all but a tick of 10 ms. With a stamp of its own, the
+/// reply was the server's.
+#[test]
+fn an_answer_with_the_stamp_of_its_acknowledgement_left_with_it() {
+    for (written, late, least) in [(0, 46, 36), (46, 0, 0)] {
+        let text =
+            format!("handshake\n +5 C 80 #q\n q+0 S ack\n q+{written} S 76 late={late}\n +0 C 39\n +0 S ack");
+        let segments = log(text).rtt(ms(22)).capture(End::Client).split_off(3);
+        let seen = Seen::of(segments, "the client, midway");
+        let bill = seen.exchange(1);
+        let queue = bill.ns(Cause::Queueing, Path);
+        assert!(queue >= ms(least) && queue <= ms(late), "{seen}");
+        let think = bill.of(Cause::ServerThink);
+        let most = if late > 0 { Possible } else { Likely };
+        assert!(think.confidence == most && think.ns <= ms(written + 11), "{seen}");
+    }
+}
