@@ -312,6 +312,7 @@ impl Connection {
         let rtt = self.flows[to].on_ack(segment, window, mss, peer);
         let (rtt, shown) = match rtt {
             None if answers_at_once => self.answered_copy(segment, from),
+            None if self.tap_rtt[from].is_none() => (self.echoed_copy(segment, to), false),
             _ => (rtt, answers_at_once && rtt.is_some()),
         };
         self.shown[from] |= shown || rtt.is_some() && self.is_timed_late(segment, from);
@@ -391,6 +392,17 @@ impl Connection {
         let answered = if from == SERVER { setup.answered() } else { by_client() };
         let shown = answered.is_some_and(|at| from == CLIENT || at == setup.last_syn().0);
         (answered.map(|at| self.now - at), shown)
+    }
+
+    /// How long ago the last copy of all that `to` has sent passed, where an acknowledgement by itself echoes that copy's stamp: it answers that
+    /// one (RFC 7323, 4.1), whatever was sent twice.
+    #[cold]
+    #[inline(never)]
+    fn echoed_copy(&self, segment: &Segment, to: usize) -> Option<Duration> {
+        let last = self.flows[to].last_data.as_ref()?;
+        let echoed = segment.options.timestamps?.ecr;
+        let whole = self.flows[to].snd_nxt == Some(segment.ack);
+        (segment.seq_len() == 0 && whole && last.stamp == Some(echoed)).then(|| self.now - last.at)
     }
 
     /// An acknowledgement from this end shows a round trip between it and the capture.
