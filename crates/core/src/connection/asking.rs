@@ -53,6 +53,8 @@ const SIGNAL_MAX: u32 = 35;
 const SIGNALS: i64 = 100;
 /// The masking key of a WebSocket frame (RFC 6455, 5.3).
 const MASK: u64 = 4;
+/// The bytes of a control frame of 125 and its head (RFC 6455, 5.5), in a record of TLS 1.2 (RFC 5288, 3).
+const PING_MAX: u64 = 156;
 /// An end that merely reacts takes at most one part in this many of the other end's time.
 pub(super) const REACTS: i64 = 10;
 /// ... and in this many of the time between two of the other end's beats, if it delays its
@@ -188,6 +190,18 @@ impl Connection {
     fn is_next_ping(&self, open: &Open, segment: &Segment) -> bool {
         let pinged = self.flows[SERVER].last_data.is_some_and(|last| last.len == segment.payload_len);
         pinged && self.is_signal(open.request_bytes as u32) && self.is_reaction_to_push(open, segment)
+    }
+
+    /// Whether the client may return the reply as the PONG of a PING (`has_answered_ping`): at once, and four bytes
+    /// longer. Then nothing has answered the request.
+    #[inline]
+    pub(super) fn returns_ping(&self, open: &Open, next: &Segment) -> bool {
+        let longer = u64::from(next.payload_len) == open.reply_bytes + MASK;
+        longer
+            && open.reply_bytes <= PING_MAX
+            && next.src == self.ends.end(CLIENT)
+            && self.may_be_cipher()
+            && self.follows_at_once(next, CLIENT)
     }
 
     /// Whether the client has answered the server's WebSocket PING: a PONG repeats its data (RFC 6455,

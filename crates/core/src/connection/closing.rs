@@ -133,7 +133,9 @@ impl Connection {
     fn doubt_unasked(&self, open: &mut Open, next: &Segment) {
         if open.request_bytes == 0 && self.has_not_waited_for_greeting(open, next) {
             doubt_greeting(open);
-        } else if next.src == self.ends.end(SERVER) && open.reply_bytes == u64::from(next.payload_len) {
+        } else if next.src == self.ends.end(SERVER) && open.reply_bytes == u64::from(next.payload_len)
+            || self.returns_ping(open, next)
+        {
             self.doubt_first_of_many(open);
         }
     }

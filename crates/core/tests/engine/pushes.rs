@@ -8,7 +8,7 @@ use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_core::report::{Kind, Line};
 use tcpwhy_wire::{Duration, Endpoint};
 
-use crate::packet_log::{CLIENT, End, each, log, ms, settled};
+use crate::packet_log::{CLIENT, End, SERVER, each, log, ms, settled};
 use crate::seen::Seen;
 
 const RTT: i32 = 2;
@@ -455,5 +455,22 @@ fn a_window_of_ssh_at_the_heels_of_its_output_asks_nothing() {
         let ends = [Endpoint::v4([217, 117, 226, 147], 54_530), Endpoint::v4([172, 16, 26, 2], port)];
         let seen = log(text).rtt(ms(4)).between(ends).seen_at(End::Server);
         assert_eq!(seen.spent(Cause::ServerThink, Server) >= ms(800), asks, "{port}: {seen}");
+    }
+}
+
+/// 66 bytes of a browser are acknowledged, and 1.7 s later its server says 38, to which the browser answers with 42 in
+/// 0.75 ms (frames 28 to 70 of a browser's capture): a WebSocket's PING and PONG are so, by the mask of four bytes
+/// (RFC 6455, 5.3 and 5.5.3), and then the 66 bytes had no answer. What is followed by 43 bytes is an answer.
+#[test]
+fn what_is_returned_at_once_with_a_mask_need_not_be_an_answer() {
+    for (bytes, most) in [(42, Possible), (43, Likely)] {
+        let text = format!(
+            "handshake\n +1 C 517 #h\n h+0 S ack\n h+20 S 189\n +0 C ack\n +1000 C 66 #q\n q+0 S ack\n q+1731 S 38\n \
+             +0.75 C {bytes}\n +0 S ack"
+        );
+        let ends = [CLIENT, Endpoint { port: 443, ..SERVER }];
+        let seen = log(text).rtt(ms(12)).between(ends).without_timestamps().seen_at(End::Client);
+        let think = seen.exchange(2);
+        assert_eq!(think.of(Cause::ServerThink).confidence, most, "{bytes}: {seen}");
     }
 }
