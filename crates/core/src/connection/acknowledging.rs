@@ -416,12 +416,10 @@ impl Connection {
             Some(waited) if waited >= QUEUED_MIN && waited <= rtt.times(3).divided_by(4) => rtt - waited,
             _ => rtt,
         };
-        // Without a handshake, the first acknowledging segment may be the next request, minutes later.
-        // A sender that waits longer than this has retransmitted (RFC 6298, 2.1).
+        // Without a handshake, this may be the next request. A sender that waits longer has retransmitted (RFC 6298, 2.1).
         if !self.shown[from] && rtt >= DISTANCE_MAX && !(from == SERVER && self.is_ambiguous()) {
             return;
         }
-        // An end that answers within `rtt` is at most that far away.
         let to = 1 - from;
         let known = self.tap_rtt[from].get();
         let nearer = known.is_none_or(|known| rtt < known);
