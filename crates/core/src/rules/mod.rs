@@ -65,7 +65,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
     let unheard = wait.far_unknown && !is_timers(wait);
     if unheard || wait.behind_host || wait.coarse {
         verdict.split.doubt(); // what the sender knew is not known, or what came before what
-    } else if wait.midway {
+    } else if wait.midway || wait.far_unknown {
         verdict.split.temper(); // the unseen beginning may have shown how this sender behaves when nothing holds it
     }
     verdict
