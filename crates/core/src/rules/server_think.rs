@@ -19,7 +19,6 @@ use super::{black_hole, cork, late_answer, not_captured, on_its_way, repair, rou
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::bill::split::Split;
-use crate::estimate::own_time::is_round;
 use crate::estimate::rate::Rate;
 use crate::estimate::timer_hits::is_of_timer;
 use crate::flow::direction::Flow;
@@ -289,7 +288,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     // Near the client, a request delayed on its way looks like a slow server.
     let varied = rtt_to_server > pair.tap_rtt[open.initiator]
         && pair.flows.iter().any(|flow| flow.queued_peak >= left.max(VARIED_MIN));
-    let surest = if pair.dialogue { Confidence::Possible } else { surest(pair, open, segment, left) };
+    let surest = if pair.dialogue { Confidence::Possible } else { surest(pair, open, left) };
     let lately = answers_late(pair, open, segment);
     // An end that never acknowledged before answering was hardly ever that late: the delay may be the
     // path's, unless it is within one host.
@@ -374,31 +373,20 @@ fn answers_unseen(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
 
 /// How certain it can be that somebody waited all that time for an answer: it may have been news, or the
 /// initiator's message may have answered its peer, which then took its time to ask again.
-fn surest(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: Duration) -> Confidence {
+fn surest(pair: &Pair<'_>, open: &Open, wait: Duration) -> Confidence {
     let reacted = open.client_idle.times(REACTS) <= wait && open.n > 1;
     let greets = open.request_bytes == 0 && wait >= GREETS_MAX;
     // The other end may be the one that asks, and takes its time.
     let turned = pair.heard_first && reacted && wait >= HELD_BACK_MIN;
     // So may a server that spoke first, of a client that does more than react.
     let either = pair.greeted && !reacted && open.n > 1 && wait >= HELD_BACK_MIN;
-    let beats = || reacted && wait >= HELD_BACK_MIN && may_be_beat(pair, open, segment, wait);
-    if wait >= NEWS_MIN || turned || beats() {
+    if wait >= NEWS_MIN || turned {
         Confidence::Possible
     } else if greets || either || wait >= TIMEOUT_MIN || (wait >= ASKS_AGAIN_MIN && reacted) {
         Confidence::Likely
     } else {
         Confidence::Certain
     }
-}
-
-/// Whether an answer may be its server's next word on a timer: as long as the one before, and a round time after it, where the client only
-/// reacted to that.
-#[cold]
-#[inline(never)]
-fn may_be_beat(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: Duration) -> bool {
-    let last = pair.flows[1 - open.initiator].last_data.as_ref();
-    let beats = |last: &LastData| last.len == segment.payload_len && is_round(segment.at - last.at, wait);
-    last.is_some_and(beats)
 }
 
 /// Whether the last retransmission of a request cannot be what the peer reacted to with `segment`: that

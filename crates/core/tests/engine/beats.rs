@@ -1,7 +1,7 @@
 //! Who speaks by a timer of its own, and is answered at once: nobody waits for the next beat.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
+use tcpwhy_core::report::Confidence::{Likely, Possible};
 
 use crate::packet_log::{End, each, log, ms};
 
@@ -37,21 +37,6 @@ fn a_heart_beat_that_another_word_does_not_delay_asks() {
         );
         let seen = log(text).rtt(ms(0.1)).seen_at(End::Server);
         assert_eq!(seen.longer(Cause::ServerThink, ms(1000)).len(), waits, "{between}: {seen}");
-    }
-}
-
-/// A server draws and says 19 bytes a second after it last did; its client confirms that at once, and says
-/// something else 271 ms before the next time (frames 28 to 40 of a remote desktop's capture). Whether it
-/// answers that, or speaks by its timer, is unknown. 20 ms later, or with another length, it answers.
-#[test]
-fn what_comes_a_second_after_the_last_word_need_not_be_an_answer() {
-    for (takes, bytes, most) in [(271.0, 19, Possible), (291.0, 19, Certain), (271.0, 21, Certain)] {
-        let text = format!(
-            "handshake\n +1 C 60\n +1 S 19 #last\n last+0.5 C 19 #q\n last+729 C 6\n +{takes} S {bytes}\n +0.2 C ack"
-        );
-        let seen = log(text).rtt(ms(0.02)).seen_at(End::Server);
-        let think = seen.exchange(2);
-        assert_eq!(think.of(Cause::ServerThink).confidence, most, "{takes}, {bytes}: {seen}");
     }
 }
 
