@@ -67,7 +67,7 @@ const WORSENINGS: &[Worsening] = &[
     ("without the first 12", |all| without_first(all, 12), [0, 2, 0]),
     ("without the first 100", |all| without_first(all, 100), [0, 16, 0]),
     ("from the middle on", |all| without_first(all, all.len() / 2), [0, 2, 0]),
-    ("the client's packets only", |all| one_direction(all, true), [0, 6, 0]),
+    ("the client's packets only", |all| one_direction(all, true), [0, 4, 0]),
     ("the server's packets only", |all| one_direction(all, false), [0, 0, 0]),
     ("every 50th packet missing", |all| thinned(all, 50), [1, 1, 8]),
     ("a clock of milliseconds", whole_milliseconds, [1, 0, 1]),

@@ -62,20 +62,12 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
     if wait.behind_host && wait.has_nothing_under_way() && verdict.split.has(Cause::ReceiveWindow.bit()) {
         verdict = think::judge(wait); // with the window open, the host in between had nothing to send
     }
-    let unheard = wait.far_unknown && !is_timers(wait);
-    if unheard || wait.behind_host || wait.coarse {
+    if wait.far_unknown || wait.behind_host || wait.coarse {
         verdict.split.doubt(); // what the sender knew is not known, or what came before what
-    } else if wait.midway || wait.far_unknown {
+    } else if wait.midway {
         verdict.split.temper(); // the unseen beginning may have shown how this sender behaves when nothing holds it
     }
     verdict
-}
-
-/// Whether a sender that its peer has not answered yet sends the same bytes again, by its clock: however far away it
-/// is, no acknowledgement tells it to, and its program writes nothing twice.
-fn is_timers(wait: &Wait<'_>) -> bool {
-    let copied = matches!(wait.class, SegmentClass::Retransmission { .. });
-    copied && wait.flow.timestamps && wait.flow.highest_ack.is_none()
 }
 
 fn ask(wait: &Wait<'_>) -> Verdict {

@@ -498,10 +498,9 @@ fn what_had_arrived_before_the_capture_shows_no_distance() {
 }
 
 /// The first packets of a capture from the middle on: 43 bytes three times, of which the acknowledgement echoes
-/// the third, and the reply 39 ms later (frames 9 to 13 of a browser's capture). Nothing had told the client to
-/// repeat them but its timer, and the third copy's echo times the path.
+/// the third, and the reply 39 ms later (frames 9 to 13 of a browser's capture): that copy's echo times the path.
 #[test]
-fn what_is_repeated_before_any_answer_is_its_senders_timer() {
+fn a_copy_whose_stamp_is_echoed_times_the_path() {
     let text = "handshake\n +5 C 43 lost #a\n a+127 C 0..43 lost\n a+358 C 0..43 #c\n c+0 S ack\n c+39 S 40\n +0 C ack";
     let seen = Seen::of(log(text).rtt(ms(18)).capture(End::Client).split_off(3), "the client, midway");
     let bill = seen.exchange(1);
@@ -509,7 +508,6 @@ fn what_is_repeated_before_any_answer_is_its_senders_timer() {
         bill.exchange.bill.iter().filter(|line| matches!(line.cause, Cause::Rto | Cause::Loss)).collect();
     let lost: Duration = lines.iter().map(|line| line.ns).sum();
     assert!(lost >= ms(357) && lost <= ms(359), "{seen}");
-    assert!(lines.iter().all(|line| line.confidence == Likely), "{seen}");
     let think = bill.ns(Cause::ServerThink, Server);
     assert!(think >= ms(38) && think <= ms(40) && bill.ns(Cause::RoundTrip, Path) >= ms(17), "{seen}");
 }
