@@ -184,13 +184,21 @@ impl Copies {
 
     /// The charges for unnecessary retransmissions in a message with these packets.
     pub(crate) fn take_told_of(&mut self, [first, last]: [u64; 2]) -> Option<Spare> {
-        let mut of_all = None;
+        self.take_told(|copied| (first..=last).contains(&copied.packet))
+    }
+
+    /// The same of all that are `wanted`. Without time stamps, what seemed to answer the first transmission may be
+    /// the copy of a lost answer.
+    fn take_told(&mut self, wanted: impl Fn(&Copied) -> bool) -> Option<Spare> {
+        let mut of_all: Option<Spare> = None;
+        let mut unsure = false;
         for n in 0..self.0.len() {
-            if (first..=last).contains(&self.0[n].packet) && self.0[n].counts && self.is_told(&self.0[n]) {
+            if wanted(&self.0[n]) && self.0[n].counts && self.is_told(&self.0[n]) {
+                unsure |= self.0[n].stamp.is_none();
                 self.0[n].move_to(&mut of_all);
             }
         }
-        of_all
+        of_all.map(|spare| Spare { unsure: spare.unsure || unsure, ..spare })
     }
 
     /// Forgets them once nothing more can be learned, unless their message has yet to take the
@@ -223,13 +231,7 @@ impl Copies {
     /// had left `by` then, show to be unnecessary.
     pub(crate) fn told(&mut self, block: SackBlock, by: Instant) -> Option<Spare> {
         self.name(block, by);
-        let mut of_all = None;
-        for n in 0..self.0.len() {
-            if self.0[n].counts && self.is_told(&self.0[n]) {
-                self.0[n].move_to(&mut of_all);
-            }
-        }
-        of_all.map(|spare: Spare| Spare { beside: self.are_in_doubt(), ..spare })
+        self.take_told(|_| true).map(|spare| Spare { beside: self.are_in_doubt(), ..spare })
     }
 
     /// Whether a charged retransmission shares bytes with a later one that a D-SACK has named: the

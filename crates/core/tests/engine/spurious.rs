@@ -526,3 +526,16 @@ fn a_copy_of_two_messages_is_one_copy() {
         assert_eq!(repaired.into_iter().sum::<Duration>().is_positive(), lost, "{seen}");
     }
 }
+
+/// The answer is lost, the request is retransmitted after 227 ms, and the answer's copy passes that on its way; the D-SACK for
+/// the request comes 2 ms later, beside the next one (frames 8 to 12 of a client without time stamps): the path held nothing
+/// for certain, as what came first may be a copy.
+#[test]
+fn a_d_sack_behind_the_copy_of_a_lost_answer_shows_no_queue() {
+    let text = "handshake\n +5 C 100\n +0 S 200\n +0 C ack\n +5 C 100 #q\n q+0.5 S 200 lost\n q+225 S 200..400 #copy\n \
+                q+227 C 100..200 #again\n copy+0.1 C 100 #next\n again+0 S ack\n next+0.2 S 200\n +0 C ack";
+    let seen = log(text).rtt(ms(18)).without_timestamps().seen_at(End::Client);
+    let queued = seen.longer(Cause::Queueing, ms(100));
+    assert!(queued.iter().all(|line| line.confidence == Possible), "{seen}");
+    assert!(seen.longer(Cause::ServerThink, ms(50)).iter().all(|line| line.confidence == Possible), "{seen}");
+}
