@@ -364,7 +364,10 @@ pub(crate) fn first_reply(
     } else {
         None
     };
-    if class == SegmentClass::New && flow.missed_since_data == 0 && behind.is_none() {
+    // What is missing before its bytes is the first transmission of other bytes.
+    let hole = flow.snd_nxt.map_or(0, |nxt| segment.seq - nxt).max(0) as u32;
+    let missed_since_data = flow.missed_since_data.saturating_sub(hole.div_ceil(mss.max(1)) as u16);
+    if class == SegmentClass::New && missed_since_data == 0 && behind.is_none() {
         return None;
     }
     let timer = flow.rto.rto().max(RTO_MIN + rtt);
@@ -374,7 +377,7 @@ pub(crate) fn first_reply(
     let doubled = |&copies: &u16| off(copies).max(-off(copies)) <= timer_play(timer);
     let missed = match behind {
         Some(_) => 1,
-        None if class == SegmentClass::New => flow.missed_since_data,
+        None if class == SegmentClass::New => missed_since_data,
         None => COPIES_MAX,
     };
     let repeated = (2..=missed.min(COPIES_MAX)).find(doubled);
@@ -383,10 +386,8 @@ pub(crate) fn first_reply(
     let enough = |&copies: &u16| timers_of(timer, copies) + timer_play(timer) >= missing_for;
     let least = (1..COPIES_MAX).find(enough).unwrap_or(COPIES_MAX);
     let timers = timers_of(timer, repeated.unwrap_or(least));
-    // A server's own time before the first transmission is hardly longer than the repair: what is
-    // missing after a long silence need not have been a reply.
-    // A server that acknowledges a request before it answers may have sent just that.
-    // If nothing was left to acknowledge, it was no acknowledgement.
+    // A server's own time before the first transmission is hardly longer than the repair: what is missing after a long
+    // silence need not have been a reply, but an acknowledgement, if something was left to acknowledge.
     let acknowledged = client.is_acked_bare() && client.newly_acked > 0;
     let short = wait <= timer_slack(timers).times(2) && !acknowledged;
     let confidence = match class {
@@ -397,10 +398,7 @@ pub(crate) fn first_reply(
             if behind > Some(1) { Confidence::Likely } else { Confidence::Possible }
         }
         SegmentClass::New
-            if rtt_to_server > rtt - rtt_to_server
-                && flow.missed_since_data > 0
-                && wait >= RTO_MIN
-                && short =>
+            if rtt_to_server > rtt - rtt_to_server && missed_since_data > 0 && wait >= RTO_MIN && short =>
         {
             // The few IP IDs of a short conversation may be shared with other destinations.
             if client.is_acked_bare() && !flow.numbers_its_packets() {

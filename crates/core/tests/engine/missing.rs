@@ -381,3 +381,14 @@ fn a_reply_behind_unseen_packets_is_hardly_its_server_s_own_time() {
         assert!((think - own).max(own - think) <= ms(0.1), "{beside}");
     }
 }
+
+/// A server thinks for 240 ms and answers in two segments, the first of which is lost and retransmitted at once (frames 10 to
+/// 14 of a client): one IP identification is missing, and that is the lost segment's. No timer ran.
+#[test]
+fn what_is_missing_before_a_hole_is_the_hole_itself() {
+    let text = "handshake\n +0.1 C 130\n +0 S ack\n +40 S 90\n +0 C ack\n +200 S 410\n +0 C ack\n +80 C 130 #q\n q+0 S ack\n \
+                q+240 S 90 lost #first\n first+0.1 S 410 #second\n second+0 C ack\n +0 S 590..680\n +0 C ack";
+    let seen = log(text).rtt(ms(1.5)).seen_at(End::Client);
+    assert!(seen.longer(Cause::Rto, ms(1)).is_empty(), "{seen}");
+    assert!(seen.exchange(2).ns(Cause::ServerThink, Server) >= ms(235), "{seen}");
+}
