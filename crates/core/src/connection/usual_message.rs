@@ -12,7 +12,7 @@ use crate::bill::usual::UsualBill;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
 use crate::flow::segment_class::SegmentClass;
-use crate::rules::{cork, server_think};
+use crate::rules::{cork, late_answer, server_think};
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
 use crate::words::limits::{BESIDE, HELD_BACK_MIN, NEAR_MAX};
@@ -114,10 +114,12 @@ impl Connection {
         let may_be_none = self.weigh_answer(open, segment.payload_len, &mut verdict);
         self.models[SERVER].rounds.on_message(segment.seq);
         self.models[SERVER].on_first_reply(&verdict, reply, false);
+        let late = late_answer::seems(&self.flows[SERVER], &whole, &verdict.split);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.on_reply(segment.seq, segment.at);
         open.is_unheard |= may_be_none;
         open.answer_behind(&verdict.split);
+        late.inspect(|&late| open.reply.seem_late(late));
     }
 
     /// The confidence that the server itself took the time before a reply: what [`server_think::judge`]

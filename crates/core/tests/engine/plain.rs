@@ -12,6 +12,7 @@ use tcpwhy_wire::{Duration, Endpoint, Segment};
 use crate::generate::{conversation_with_steps, crowd, ends, merge};
 use crate::invariants::EVERYTHING;
 use crate::packet_log::{CLIENT, End, SERVER, log, ms};
+use crate::seen::Seen;
 
 /// Several epochs, and connections from their first packet to their last.
 const PACKETS: u64 = 60_000;
@@ -196,4 +197,14 @@ fn shortcuts_change_no_question_in_parts() {
         @370.6875 C 10136..10156\n@450 S 1 ack=10136\n+40 S ack\n+10 C 10");
     let segments = log.rtt(ms(150)).without_window_scale().without_ip_ids().capture(End::Client);
     assert_eq!(report(&segments, EVERYTHING), plain_report(&segments, EVERYTHING));
+}
+
+/// A reply that its server's stamps seem to show late answers a request in two pieces, after a SYN-ACK was lost: the usual path
+/// remembers that as the general one does (each packet of a log takes both).
+#[test]
+fn a_reply_that_seems_late_is_remembered_on_both_paths() {
+    let text = "@0 C syn\n +0 S syn lost\n @1000 C syn\n +0 S syn\n +0 C ack\n +0 C 196\n +0 C 1253\n +5 S ack\n +0 S 47";
+    let path = log(text).rtt(ms(56.217)).without_ip_ids().without_window_scale();
+    let seen = Seen::of(path.capture_at(1), "a sixteenth of the way from the client");
+    assert_eq!(seen.connection().exchanges.len(), 2, "{seen}");
 }
