@@ -4,6 +4,9 @@ use tcpwhy_core::report::{Report, Servers};
 use tcpwhy_core::{Analysis, Cause, Form, Listing, Options};
 use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, Segment, Seq, TcpOptions};
 
+use crate::distance::merged;
+use crate::packet_log::{CLIENT, End, SERVER, log, ms};
+
 /// One exchange with each server, which thinks for this many milliseconds. Nothing of it is listed.
 fn ask(think_ms: impl IntoIterator<Item = i64>) -> Report {
     let mut analysis = Analysis::new(Options { listing: Listing::None, ..Options::default() });
@@ -92,42 +95,15 @@ fn a_crawler_of_ten_thousand_servers_is_billed_in_full() {
 /// browser): what is said of the more expensive one is not true of both.
 #[test]
 fn what_happened_to_one_of_two_is_not_said_of_both() {
-    let server = Endpoint::v4([10, 1, 0, 1], 80);
-    for (answered, form) in [(true, None), (false, Some(Form::Unanswered))] {
-        let mut analysis = Analysis::new(Options::default());
-        let mut say = |packet: u64, at_ms: i64, port: u16, flags: u8| {
-            let client = Endpoint::v4([10, 0, 0, 1], port);
-            let by_server = flags & Flags::ACK != 0;
-            let (src, dst) = if by_server { (server, client) } else { (client, server) };
-            analysis.on_segment(&Segment {
-                packet,
-                at: Instant::from_nanos(at_ms * 1_000_000),
-                src,
-                dst,
-                seq: Seq(1_000),
-                ack: Seq(if by_server { 1_001 } else { 0 }),
-                window: 64_000,
-                flags: Flags(flags),
-                payload_len: 0,
-                options: TcpOptions::default(),
-                ip_id: None,
-                ttl: 64,
-                damaged: false,
-            });
-        };
-        for (packet, at_ms, port) in [(1, 0, 40_000), (2, 1, 40_001), (3, 1_013, 40_000), (4, 1_014, 40_001)]
-        {
-            say(packet, at_ms, port, Flags::SYN);
-        }
-        if answered {
-            say(5, 1_290, 40_000, Flags::SYN | Flags::ACK);
-        }
-        for (packet, port) in [(6, 40_001), (7, 40_000)].into_iter().take(if answered { 1 } else { 2 }) {
-            say(packet, 3_030 + i64::from(port), port, Flags::SYN);
-        }
-        let report = analysis.finish();
-        let waits = report.findings.iter().find(|finding| finding.cause == Cause::SynRetransmit);
-        let waits = waits.unwrap_or_else(|| panic!("{report:?}"));
-        assert_eq!((waits.hits, waits.detail.form), (2, form), "{report:?}");
+    let unanswered = "@1 C syn lost\n @1014 C syn lost\n @3030 C syn lost";
+    for (first, form) in [
+        ("@0 C syn lost\n @1013 C syn\n +0 S syn\n +0 C ack", None),
+        ("@0 C syn lost\n @1013 C syn lost\n @3029 C syn lost", Some(Form::Unanswered)),
+    ] {
+        let logs = [log(first), log(unanswered).between([Endpoint { port: 40_001, ..CLIENT }, SERVER])];
+        let seen = merged(&logs.map(|log| log.rtt(ms(277))), End::Client);
+        let waits = seen.report.findings.iter().find(|finding| finding.cause == Cause::SynRetransmit);
+        let waits = waits.unwrap_or_else(|| panic!("{seen}"));
+        assert_eq!((waits.hits, waits.detail.form), (2, form), "{seen}");
     }
 }
