@@ -31,8 +31,8 @@ impl FullSize {
         self.unit = if common < LEAST { payload_len.max(self.unit.min(MOST)) } else { common };
     }
 
-    /// If the MSS is known: whether a shorter segment, as long as the previous one (`len`), is the third of
-    /// its length.
+    /// If the MSS is known: whether a shorter segment, as long as the previous one (`len`), is the second such
+    /// one of its length.
     pub(crate) fn repeats(&mut self, len: Option<u32>) -> bool {
         let len = len.filter(|&len| len >= LEAST).unwrap_or(0);
         std::mem::replace(&mut self.unit, len) == len && len > 0

@@ -213,6 +213,19 @@ impl<T: Copy + Default> ShortDeque<T> {
         self.near[held.place(usize::from(held.count()))] = item();
     }
 
+    /// Puts an item before the n-th one.
+    pub(crate) fn insert(&mut self, n: usize, item: T) {
+        self.push_back(item);
+        match &mut self.far {
+            Some(far) => {
+                far.pop_back();
+                far.insert(n, item);
+            }
+            None if n == 0 && self.held.count() == Held::FULL => self.near.swap(0, 1),
+            None => {}
+        }
+    }
+
     /// One more than `near` holds.
     #[inline(never)]
     fn grow(&mut self, item: T) {
@@ -295,6 +308,13 @@ mod tests {
             );
             let last = queue.len().saturating_sub(1);
             assert_eq!(queue.get_mut(last), model.get_mut(last));
+            if n % 13 == 0 {
+                let place = model.len() / 3;
+                let like = model.get(place).copied().unwrap_or(n);
+                queue.insert(place, like);
+                model.insert(place, like);
+                assert!(queue.iter().eq(model.iter()));
+            }
         }
     }
 }

@@ -84,7 +84,9 @@ fn may_be_full(wait: &Wait<'_>) -> bool {
 /// there.
 fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
     let (flow, segment) = (wait.flow, wait.segment);
-    let partial = segment.payload_len < wait.mss && !may_be_full(wait);
+    // Equally long segments with more after them are full: the path is narrower than was announced.
+    let like_the_last = segment.payload_len == wait.last.len && segment.payload_len >= FULL_MIN;
+    let partial = segment.payload_len < wait.mss && !may_be_full(wait) && !like_the_last;
     let flags = segment.flags;
     if wait.class != SegmentClass::New
         || !partial

@@ -36,3 +36,51 @@ fn segments_that_a_window_keeps_short_are_not_full() {
         assert!(seen.spent(Cause::ReceiveWindow, Client) >= rtt.times(4), "{seen}");
     });
 }
+
+/// TLS records of two segments each, the second one with PSH (frames 3826 to 3888 of a browser's
+/// connection): what leaves on an acknowledgement is a full segment, no partial one that was held.
+#[test]
+fn segments_between_pushed_ones_are_as_long_as_the_path_allows() {
+    let rtt = ms(40);
+    let text = "handshake
+         +5 C 471
+         +0 S 1220 more
+         +0 S 1220
+         +0 S 1220 more
+         +0 S 1220
+         +0 C ack
+         +0 S 1220 more
+         +0 S 1220 more
+         +0 C ack
+         +0 S 1220 more
+         +0 S 1220
+         +0 C ack";
+    log(text).rtt(rtt).both_ends(|seen| assert_eq!(seen.spent(Cause::Cork, Server), ms(0), "{seen}"));
+}
+
+/// ICMP asks for segments of 1,452 bytes instead of 1,460, and the sender sends its first ones again
+/// (frames 22 to 45 of a mail): from then on each acknowledgement releases two full segments, and none
+/// is held back. What acknowledges the first bytes of an original segment answers the second one.
+#[test]
+fn segments_that_are_sent_again_shorter_are_as_long_as_the_path_allows() {
+    let rtt = ms(340);
+    let text = "handshake
+         +5 C 1448x4 more lost
+         +3 C 0..1440 more
+         +0 S ack
+         +0 C 1440..2880 more
+         +0 C 2880..4320 more
+         +0 S ack
+         +0 C 4320..5760 more
+         +0 C 5760..7200 more
+         +0 S ack ack=5760
+         +0 C 7200..8640 more
+         +0 C 8640..10080 more
+         +0 S ack
+         +0 C 10080..11000
+         +0 S 100";
+    log(text).rtt(rtt).both_ends(|seen| {
+        let wrong = seen.spent(Cause::Cork, Client) + seen.spent(Cause::DelayedAckCwnd, Server);
+        assert_eq!(wrong, ms(0), "{seen}");
+    });
+}

@@ -46,17 +46,20 @@ impl Flow {
         SegmentClass::Retransmission { original_at: original.map_or(segment.at, |sent| sent.at) }
     }
 
-    /// Equally long segments in a row, each with more after it, are as long as the path allows (RFC 1191;
-    /// tcp_sync_mss, net/ipv4/tcp_output.c, Linux 6.12), whatever was announced: three of them, none of
-    /// which waited for a window.
+    /// Segments with more after them, each as long as the one before, are as long as the path allows (RFC
+    /// 1191; tcp_sync_mss, net/ipv4/tcp_output.c, Linux 6.12), whatever was announced: two of them, neither
+    /// of which waited for a window. PSH on the one before may mark the end of one of many writes, and what
+    /// is sent again after ICMP's "fragmentation needed" has the new length already (RFC 1191, 6.5).
     #[cold]
-    fn learn_path_size(&mut self, segment: &Segment, path_rtt: Duration) {
-        let is_like = |last: &LastData| {
-            let soon = (segment.at - last.at).times(4) <= path_rtt.max(BURST_GAP.times(4));
-            last.len == segment.payload_len && last.queue == SendQueue::More && soon
-        };
-        let again = self.snd_nxt == Some(segment.seq) && self.last_data.as_ref().is_some_and(is_like);
-        if self.full_size.repeats(again.then_some(segment.payload_len)) {
+    fn learn_path_size(&mut self, segment: &Segment, class: SegmentClass, path_rtt: Duration) {
+        let sent_again = matches!(class, SegmentClass::Retransmission { .. });
+        let in_order = sent_again || self.snd_nxt == Some(segment.seq);
+        let last = self.last_data.as_ref().filter(|last| in_order && last.len == segment.payload_len);
+        let soon = |last: &LastData| (segment.at - last.at).times(4) <= path_rtt.max(BURST_GAP.times(4));
+        if last.is_some_and(|last| !soon(last)) {
+            return; // says nothing
+        }
+        if self.full_size.repeats(last.map(|last| last.len)) {
             self.mss_announced = u16::try_from(segment.payload_len + self.options_len()).ok();
         }
     }
@@ -78,7 +81,7 @@ impl Flow {
         if !segment.flags.psh() && !segment.flags.fin() {
             match self.mss_announced {
                 None => self.full_size.on_unpushed(segment.payload_len),
-                Some(_) if segment.payload_len < mss => self.learn_path_size(segment, path_rtt),
+                Some(_) if segment.payload_len < mss => self.learn_path_size(segment, class, path_rtt),
                 Some(_) => {}
             }
         }
@@ -122,9 +125,11 @@ impl Flow {
             SegmentClass::Retransmission { .. } => {
                 let first = self.sent_before(start);
                 for n in first..self.sent.len() {
-                    let Some(sent) = self.sent.get_mut(n).filter(|sent| sent.end.at_or_before(end)) else {
+                    let Some(sent) = self.sent.get_mut(n) else { break };
+                    if sent.end.after(end) {
+                        self.cut_sent(n, end, segment.at);
                         break;
-                    };
+                    }
                     sent.retransmitted = true;
                     sent.at = segment.at;
                 }
@@ -226,6 +231,16 @@ impl Flow {
     /// How many unacknowledged segments end at or before this byte: they are in the order of their ends.
     pub(super) fn sent_before(&self, seq: Seq) -> usize {
         self.sent.partition_point(|sent| sent.end.at_or_before(seq))
+    }
+
+    /// The first bytes of the n-th unacknowledged segment passed again, in a shorter segment than at first
+    /// (RFC 1191; a super-segment's first part): what acknowledges only these answers the second one.
+    #[cold]
+    fn cut_sent(&mut self, n: usize, end: Seq, at: Instant) {
+        let again = n.checked_sub(1).and_then(|n| self.sent.get(n)).is_some_and(|before| before.end == end);
+        if !again && self.sent.len() < REMEMBERED_MAX {
+            self.sent.insert(n, Sent { end, at, retransmitted: true });
+        }
     }
 
     pub(super) fn remember(&mut self, end: Seq, at: Instant, retransmitted: bool) {
