@@ -18,7 +18,12 @@ const USUAL: std::ops::RangeInclusive<u32> = 1200..=ETHERNET;
 pub(crate) struct FullSize {
     /// The greatest common divisor of the lengths so far, 0 before the first.
     unit: u32,
+    /// Shorter segments without PSH that waited for nothing.
+    short_at_once: u8,
 }
+
+/// So many are not by chance.
+const SHORT_MIN: u8 = 3;
 
 impl FullSize {
     /// Takes a segment that had more after it.
@@ -36,6 +41,17 @@ impl FullSize {
     pub(crate) fn repeats(&mut self, len: Option<u32>) -> bool {
         let len = len.filter(|&len| len >= LEAST).unwrap_or(0);
         std::mem::replace(&mut self.unit, len) == len && len > 0
+    }
+
+    /// A shorter segment without PSH left right behind the one before, whose length is another.
+    pub(crate) fn on_short_at_once(&mut self) {
+        self.short_at_once = self.short_at_once.saturating_add(1);
+    }
+
+    /// Whether the sender leaves PSH out of shorter segments although nothing holds them: proxies do that
+    /// resend what they received as it came.
+    pub(crate) fn tells_nothing(self) -> bool {
+        self.short_at_once >= SHORT_MIN
     }
 
     /// The MSS in bytes: as shown, or Ethernet's. `options` is the length of the options in every segment.

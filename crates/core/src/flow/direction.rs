@@ -63,7 +63,7 @@ pub(crate) struct Flow {
     pub sent: ShortDeque<Sent>,
     in_transit: ShortDeque<AckSeen>,
     /// Size of a full segment, where no handshake gives the MSS.
-    full_size: FullSize,
+    pub full_size: FullSize,
     pub window_max: u32,
     pub window_first: Option<u32>,
     pub window_grew_at: Instant,

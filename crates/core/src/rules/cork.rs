@@ -94,6 +94,7 @@ fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
         || flags.fin()
         || wait.last.queue == SendQueue::Emptied
         || wait.gap < BURST_GAP
+        || flow.full_size.tells_nothing()
     {
         return None;
     }

@@ -37,25 +37,16 @@ fn segments_that_a_window_keeps_short_are_not_full() {
     });
 }
 
-/// TLS records of two segments each, the second one with PSH (frames 3826 to 3888 of a browser's
-/// connection): what leaves on an acknowledgement is a full segment, no partial one that was held.
+/// TLS records of two segments each, the second one with PSH (frames 1078 to 1147 of a browser's
+/// connection): the segments are full, and a window of as many holds the next ones.
 #[test]
 fn segments_between_pushed_ones_are_as_long_as_the_path_allows() {
     let rtt = ms(40);
-    let text = "handshake
-         +5 C 471
-         +0 S 1220 more
-         +0 S 1220
-         +0 S 1220 more
-         +0 S 1220
-         +0 C ack
-         +0 S 1220 more
-         +0 S 1220 more
-         +0 C ack
-         +0 S 1220 more
-         +0 S 1220
-         +0 C ack";
-    log(text).rtt(rtt).both_ends(|seen| assert_eq!(seen.spent(Cause::Cork, Server), ms(0), "{seen}"));
+    let pair = "+0 S 1220 more\n +0 S 1220\n";
+    let rounds = [5, 10, 3].map(|pairs| pair.repeat(pairs) + "+0 C ack\n");
+    log(format!("handshake\n +5 C 471\n {}", rounds.concat())).rtt(rtt).both_ends(|seen| {
+        seen.exchange(1).is(&[(Cause::RoundTrip, Path, rtt), (Cause::SlowStart, Server, rtt.times(2))]);
+    });
 }
 
 /// ICMP asks for segments of 1,452 bytes instead of 1,460, and the sender sends its first ones again

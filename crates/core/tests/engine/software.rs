@@ -41,3 +41,24 @@ fn what_sets_up_a_session_behind_a_proxy_s_consent_is_tls_s() {
         assert_eq!(spent_on(hello, Cause::TlsHandshake), ms(40), "{end:?}: {hello:#?}");
     }
 }
+
+/// A mobile network's proxy sends on what it received, in pieces as they came and with PSH here and
+/// there (frames 1101 to 1117 of a browser's connection): no piece was held back for another.
+#[test]
+fn a_proxy_that_sends_pieces_as_they_came_corks_none() {
+    let text = "handshake
+         +5 C 100
+         +0 S 279 more
+         +0 S 1448 more
+         +0 S 491 more
+         +0 S 1448 more
+         +0 S 649 more
+         +0 S 1448 more
+         +0 S 18 more
+         +0 C ack
+         +0 S 930 more
+         +0 C ack
+         +0 S 300
+         +0 C ack";
+    log(text).rtt(ms(40)).both_ends(|seen| assert_eq!(seen.spent(Cause::Cork, Server), ms(0), "{seen}"));
+}

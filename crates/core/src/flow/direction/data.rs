@@ -59,6 +59,10 @@ impl Flow {
         if last.is_some_and(|last| !soon(last)) {
             return; // says nothing
         }
+        let at_once = self.last_data.as_ref().is_some_and(|before| segment.at - before.at < BURST_GAP);
+        if last.is_none() && at_once && in_order && !sent_again {
+            self.full_size.on_short_at_once();
+        }
         if self.full_size.repeats(last.map(|last| last.len)) {
             self.mss_announced = u16::try_from(segment.payload_len + self.options_len()).ok();
         }
