@@ -287,7 +287,7 @@ impl Connection {
             return false;
         }
         let acknowledged = self.flows[CLIENT].newly_acked == 0;
-        let push = acknowledged && self.roles.may_be_push(wait);
+        let push = acknowledged && (self.roles.may_be_push(wait) || self.roles.is_push_due(self.now));
         let lens = [open.request_bytes, u64::from(len)];
         let asks = wait >= LONG_MIN && self.roles.may_ask(wait, open.client_idle, lens);
         let unknown = self.midway || self.paired == Paired::Unread;

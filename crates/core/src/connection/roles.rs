@@ -39,6 +39,13 @@ pub(super) const TURNS_MIN: u8 = 3;
 const KEPT_MIN: Duration = Duration::from_millis(100);
 /// After this many messages of one length without a reply, none is needed.
 const UNANSWERED_MIN: u8 = 2;
+/// Unrequested messages at intervals no shorter than this,
+const PUSHES_EVERY: Duration = Duration::from_millis(500);
+/// ... which differ by no more than this, or one part in so many: a timer's do.
+const PUSH_PLAY: Duration = Duration::from_millis(2);
+const PUSH_PART: i64 = 500;
+/// Some of them in a row may have seemed to answer something.
+const PUSHES_MISSED: i64 = 3;
 /// This many unrequested messages are a habit.
 const PUSHES_MIN: u32 = 3;
 /// A reply within this comes at once.
@@ -361,6 +368,7 @@ impl Roles {
         let pushes = &mut self.seldom_mut().pushes;
         pushes.count = pushes.count.saturating_add(1);
         pushes.first.get_or_insert(at);
+        pushes.every = pushes.last.map_or(Duration::ZERO, |last| at - last);
         pushes.last = Some(at);
     }
 
@@ -371,10 +379,21 @@ impl Roles {
 
     /// Whether a message this long after a request may as well be the next unrequested one.
     pub(super) fn may_be_push(&self, wait: Duration) -> bool {
-        let Pushes { count, first: Some(first), last: Some(last) } = self.seldom().pushes else {
+        let Pushes { count, first: Some(first), last: Some(last), .. } = self.seldom().pushes else {
             return false;
         };
         self.pushes_often() && wait.times(SHARE * i64::from(count - 1)) >= last - first
+    }
+
+    /// Whether a message at `at` is due like the unrequested ones before it, which come at one interval or a
+    /// few.
+    pub(super) fn is_push_due(&self, at: Instant) -> bool {
+        let Pushes { last: Some(last), every, .. } = self.seldom().pushes else { return false };
+        let play = PUSH_PLAY.max(every.divided_by(PUSH_PART));
+        let off = |n: i64| at - last - every.times(n);
+        self.pushes_often()
+            && every >= PUSHES_EVERY
+            && (1..=PUSHES_MISSED).any(|n| off(n).max(-off(n)) <= play)
     }
 
     /// Whether requests are echoed keys: output that follows is from a command that a person has started and

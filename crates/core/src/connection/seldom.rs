@@ -32,6 +32,8 @@ pub(super) struct Pushes {
     pub count: u32,
     pub first: Option<Instant>,
     pub last: Option<Instant>,
+    /// From the one before to the last one.
+    pub every: Duration,
 }
 
 /// Messages of the client's without a reply.
@@ -87,7 +89,7 @@ impl Seldom {
         grid_len: 0,
         own_time: OwnTime::NONE,
         asks: Grid::NONE,
-        pushes: Pushes { count: 0, first: None, last: None },
+        pushes: Pushes { count: 0, first: None, last: None, every: Duration::ZERO },
         reacted: Reacted { count: 0, shortest: Duration::ZERO, longest: Duration::ZERO },
         steady: Steady {
             reaction: Duration::ZERO,

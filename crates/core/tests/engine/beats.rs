@@ -57,3 +57,21 @@ fn pings_that_a_host_forwards_late_may_be_the_servers() {
         assert!(most == Possible || waits.iter().any(|line| line.confidence == Likely), "{asked}: {seen}");
     }
 }
+
+/// A server sends three segments every five seconds, unasked. What a client then says is acknowledged, and the
+/// next three come when they were due (frames 1803 to 1866 of a monitor's capture). 40 ms later they would
+/// likely answer.
+#[test]
+fn what_was_due_anyway_may_answer_nothing() {
+    for (late, most) in [(0.6, Possible), (40.0, Likely)] {
+        let beat = |n: i32| format!("@{} S 684x3\n +0 C ack\n ", 500 + 5000 * n);
+        let text = format!(
+            "handshake\n +1 C 60\n +1 S 90\n +0 C ack\n {}@20280 C 96\n +40 S ack\n @{} S 684x3\n +0 C ack",
+            each(0..4, beat),
+            20500.0 + late
+        );
+        let seen = log(text).rtt(ms(0.2)).seen_at(End::Server);
+        let waits = seen.longer(Cause::ServerThink, ms(200));
+        assert_eq!(waits.last().map(|line| line.confidence), Some(most), "{late}: {seen}");
+    }
+}
