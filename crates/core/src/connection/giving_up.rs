@@ -14,6 +14,7 @@ use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::LastData;
 use crate::rules::{ended, unrepaired};
+use crate::words::limits::RTO_MIN;
 use crate::words::report::Kind;
 
 /// A client that closes later than this after its request no longer waits for the reply. Source: none
@@ -130,6 +131,10 @@ impl Connection {
         // A request without a retransmission may still be on its way.
         let again = none && open.request.has_copies();
         let last = open.request.last.filter(|last| again && last.at > open.start && last.at < closed_at);
+        // A server that closes sooner than any timer answers the last copy: that has arrived.
+        let soon = RTO_MIN + self.tap_rtt(SERVER);
+        let by_server = self.roles.closed_at[SERVER].get() == Some(closed_at);
+        let last = last.filter(|last| !by_server || closed_at - last.at >= soon);
         if let Some(last) = last {
             let charge = ended::never_arrived(CLIENT, closed_at - last.at, last.packet);
             open.request.settle().charge(&charge);

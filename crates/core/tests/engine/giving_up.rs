@@ -410,3 +410,16 @@ fn what_repeats_data_of_a_reset_connection_is_no_other_connection() {
         assert_eq!(seen.report.connections.len(), 1 + more, "{seen}");
     }
 }
+
+/// A request is lost, and its copy is met by a reset (frames 1391 to 1394 of a peer-to-peer program's
+/// connection): the timer took 365 ms, and the reset's way is no part of it. A reset a second later ends
+/// another wait for the timer.
+#[test]
+fn a_reset_that_answers_a_copy_ends_the_wait() {
+    for (late, waited) in [(27.0, 365.3), (1000.0, 1486.9)] {
+        let text = format!("handshake\n +0.2 C 12 lost\n +365.3 C 0..12\n +{late} S rst");
+        let seen = log(text).rtt(ms(121.6)).without_timestamps().seen_at(End::Client);
+        let rto = seen.spent(Cause::Rto, Path);
+        assert!(rto >= ms(waited - 0.1) && rto <= ms(waited + 0.1), "{late}: {seen}");
+    }
+}

@@ -8,7 +8,6 @@ use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 use super::{Flow, LastData, REMEMBERED_MAX, SegmentClass};
 use crate::estimate::maybe::Maybe;
 use crate::flow::passing::Sent;
-use crate::flow::segment_class::SendQueue;
 use crate::words::limits::BURST_GAP;
 
 impl Flow {
