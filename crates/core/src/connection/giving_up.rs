@@ -78,11 +78,12 @@ impl Connection {
         let flow = &self.flows[from];
         // Nothing is missing before the FIN.
         let whole = flow.fin.is_some_and(|fin| flow.highest_ack.is_some_and(|acked| acked + 1 == fin));
-        let packet = self.packet_range[1];
+        let (packet, rtt) = (self.packet_range[1], self.tap_rtt(CLIENT) + self.tap_rtt(SERVER));
         let Some(open) = self.open.as_deref_mut().filter(|_| is_open && whole) else { return };
         let Some(said) = open.reply.last.filter(|said| said.at < at) else { return };
         open.reply.commit();
-        open.reply.settle().charge(&ended::with_connection(from, at - said.at, [said.packet, packet]));
+        let waited = ended::with_connection(from, at - said.at, [said.packet, packet], rtt);
+        open.reply.settle().charge(&waited);
         open.reply.last = Some(LastData { at, packet, ..said });
         open.packets[1] = packet;
     }

@@ -25,6 +25,11 @@ use crate::words::form::Form;
 use crate::words::limits::{NEWS_MIN, RTO_MIN};
 use crate::words::report::{Confidence, Detail};
 
+/// Servers close idle connections after whole seconds, no fewer than these (KeepAliveTimeout of httpd: 5).
+const IDLE_MIN: Duration = Duration::from_secs(IDLE_MIN_SECONDS);
+const IDLE_MIN_SECONDS: i64 = 5;
+/// How late the timer may be, without the round trip. Source: none written down.
+const IDLE_PLAY: Duration = Duration::from_millis(20);
 /// A client that closes sooner after its request may still be waiting for the answer.
 const GAVE_UP_MIN: Duration = RTO_MIN;
 /// ... or this, if it refuses the answer when it comes: a client that merely ends its requests closes at
@@ -85,8 +90,14 @@ pub(crate) fn never_arrived(asker: usize, wait: Duration, last: u64) -> Charge {
     Charge::new(Cause::Rto, side(asker), wait, Confidence::Likely).evidence(last, 0)
 }
 
-/// The wait between the last byte of an answer and the close by `server` that marks its end.
-pub(crate) fn with_connection(server: usize, wait: Duration, packets: [u64; 2]) -> Charge {
+/// The wait between the last byte of an answer and the close by `server` that marks its end. A close after
+/// whole seconds may as well be that of an idle connection: the answer's end was told in a way that is not
+/// read.
+pub(crate) fn with_connection(server: usize, wait: Duration, packets: [u64; 2], rtt: Duration) -> Charge {
     let [last, closing] = packets;
-    Charge::new(Cause::SenderThink, side(server), wait, Confidence::Likely).evidence(last, closing)
+    let second = IDLE_MIN.divided_by(IDLE_MIN_SECONDS);
+    let off = wait - second.times((wait + second.divided_by(2)).as_nanos() / second.as_nanos());
+    let idle = wait >= IDLE_MIN && off.max(-off) <= rtt + IDLE_PLAY;
+    let confidence = if idle { Confidence::Possible } else { Confidence::Likely };
+    Charge::new(Cause::SenderThink, side(server), wait, confidence).evidence(last, closing)
 }

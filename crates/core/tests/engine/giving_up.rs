@@ -1,9 +1,9 @@
 //! Clients that give up: the data that had come until then is the reply they waited for.
 
-use tcpwhy_core::Mark;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence;
+use tcpwhy_core::{Mark, Role};
 
 use tcpwhy_wire::{Duration, Endpoint};
 
@@ -421,5 +421,32 @@ fn a_reset_that_answers_a_copy_ends_the_wait() {
         let seen = log(text).rtt(ms(121.6)).without_timestamps().seen_at(End::Client);
         let rto = seen.spent(Cause::Rto, Path);
         assert!(rto >= ms(waited - 0.1) && rto <= ms(waited + 0.1), "{late}: {seen}");
+    }
+}
+
+/// An answer whose length is not told, as its head is read, and a close after ten seconds (frames 4603 to
+/// 4614 of a web accelerator's connection): the answer may have been whole, and its connection idle. After
+/// 7.3 s it was likely the close that ended the answer.
+#[test]
+fn a_close_after_whole_seconds_may_end_no_answer() {
+    for (closes_ms, confidence) in [(10_000.2, Confidence::Possible), (7_300.0, Confidence::Likely)] {
+        let text = format!(
+            "handshake\n +1 C 299 asks\n +0 S ack\n +160 S 270 answers #said\n +0 C ack\n said+{closes_ms} S fin\n +0 C ack"
+        );
+        let log = log(text).rtt(ms(20));
+        let told = log.marks();
+        let report = read_marked(&log.capture(End::Client), |segment| {
+            let open = |mark: Mark| Mark { end: None, last: false, ..mark };
+            let heads = told(segment).into_iter();
+            heads
+                .flat_map(|mark| match mark.role {
+                    Role::Answers => vec![open(mark), Mark { first: false, ..open(mark) }],
+                    _ => vec![mark],
+                })
+                .collect()
+        });
+        let bill = &report.connections[0].exchanges[1].bill;
+        let paused = bill.iter().find(|line| line.cause == Cause::SenderThink);
+        assert_eq!(paused.map(|line| line.confidence), Some(confidence), "{closes_ms}: {bill:#?}");
     }
 }
