@@ -103,10 +103,12 @@ fn may_begin_another(wait: &Wait<'_>) -> bool {
         && (wait.gap >= MESSAGE_AFTER || wait.gap >= REACTION_MIN.max(usual))
 }
 
-/// Whether the peer had acknowledged everything before the segment without answering it, and an answer
-/// would hardly have taken longer: it may have been a message that needs none.
+/// Whether the peer had not answered what came before the segment, though an answer would hardly have taken
+/// longer: it may have been a message that needs none. Whether the peer has acknowledged it says little: with
+/// nothing to send, it waits with that (RFC 9293, 3.8.6.3).
 fn may_be_complete(wait: &Wait<'_>) -> bool {
-    wait.flow.flight() == 0 && wait.last.len < wait.mss && wait.gap >= REACTION_MIN
+    let way = if wait.flow.flight() == 0 { Duration::ZERO } else { wait.rtt() };
+    wait.last.len < wait.mss && wait.gap >= REACTION_MIN + way
 }
 
 /// Whether the segment starts with bytes sent before, as a timer's retransmission does: the data

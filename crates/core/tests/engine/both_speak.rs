@@ -238,3 +238,15 @@ fn a_message_that_was_acknowledged_alone_may_be_complete() {
         });
     }
 }
+
+/// Keys and moves of a mouse, 12 bytes each, and a host that acknowledges them every 200 ms (frames 176 to
+/// 217 of a remote desktop): the first of two may be a message of its own, which needs no answer, though
+/// nothing has acknowledged it. 30 ms later an answer could hardly have come.
+#[test]
+fn what_was_not_answered_in_time_may_need_no_answer() {
+    for (pause, most) in [(172, Likely), (30, Certain)] {
+        let text = format!("handshake\n +1 C 12\n +{pause} C 12\n +0.5 S ack\n +11 S 60\n +0 C ack");
+        let seen = log(text).rtt(ms(0.2)).seen_at(End::Client);
+        assert_eq!(seen.exchange(1).of(Cause::SenderThink).confidence, most, "{pause}: {seen}");
+    }
+}

@@ -357,7 +357,7 @@ fn what_programs_take_is_no_more_than_likely_where_no_byte_was_captured() {
     let text =
         "handshake\n".to_owned() + &"+5 C 100\n +90 S 200 #first\n first+80 S 200\n +0 C ack\n".repeat(3);
     let segments = log(text).rtt(ms(2)).capture(End::Server);
-    let (sure, unread) = ([Confidence::Certain; 2], [Likely, Possible]);
+    let (sure, unread) = ([Confidence::Certain, Likely], [Likely, Possible]);
     for (snap, surest) in [(0, unread), (1_000, sure)] {
         let report = read_streams(&segments, snap, |segment| vec![b'~'; segment.payload_len as usize]);
         for (cause, surest) in [Cause::ServerThink, Cause::SenderThink].into_iter().zip(surest) {
