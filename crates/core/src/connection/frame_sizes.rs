@@ -51,11 +51,10 @@ pub(super) const fn is_as_long_as_ping(len: u32) -> bool {
 }
 
 pub(super) fn holds(len: u32, record: u32) -> Option<Holds> {
-    let sum = |len: u32| {
+    let sum = |len: u32, most: u32| {
         let counts = (0..=2).flat_map(|pings| (0..=2).map(move |updates| (pings, updates)));
         let fits = |&(pings, updates): &(u32, u32)| {
-            (1..=FRAMES_TOGETHER).contains(&(pings + updates))
-                && pings * PING + updates * WINDOW_UPDATE == len
+            (1..=most).contains(&(pings + updates)) && pings * PING + updates * WINDOW_UPDATE == len
         };
         counts.into_iter().find(fits).map(|(pings, updates)| Holds {
             settings: false,
@@ -64,8 +63,8 @@ pub(super) fn holds(len: u32, record: u32) -> Option<Holds> {
         })
     };
     // Several frames in one record, or two records of one frame each.
-    let two = || sum(len.checked_sub(2 * record)?).filter(|holds| record > 0 && holds.more);
-    sum(len.checked_sub(record)?).or_else(two)
+    let two = || sum(len.checked_sub(2 * record)?, 2).filter(|holds| record > 0 && holds.more);
+    sum(len.checked_sub(record)?, FRAMES_TOGETHER).or_else(two)
 }
 
 /// A record of many WINDOW_UPDATEs: a server may send one for each piece that it has read.

@@ -355,3 +355,29 @@ fn what_is_answered_sooner_than_it_can_have_arrived_delayed_nothing() {
     call.is_within(ms(0.5), &[(Cause::RoundTrip, Path, ms(75)), (Cause::ServerThink, Server, ms(4))]);
     assert!(call.of(Cause::ServerThink).evidence.contains(&8), "the call is cited: {seen}");
 }
+
+/// The server gives room for more, 42 bytes in a record of TLS 1.2, and answers a second later with 105 (frames
+/// 1490 to 1973 of a browser): these are HEADERS, as no two records of a frame each are so long.
+#[test]
+fn an_answer_of_headers_behind_room_is_the_answer() {
+    let text = "handshake
+         +1 C 524
+         +0 S 1300x4 more
+         +0 S 1055
+         +1 C 158
+         +0.1 C 99
+         +0.1 C 822 #first
+         first+14 S 51
+         +1 S 69
+         +0 C 38
+         +2 S 80
+         +0.1 S 287 #ready
+         ready+1000 C 91
+         +0.1 C 1375 #call
+         call+3 S 42
+         call+1030 S 105
+         +0 C ack";
+    let seen = log(text).rtt(ms(360)).seen_at(End::Client);
+    let thought = seen.exchange(3).ns(Cause::ServerThink, Server);
+    assert!(thought >= ms(1_029) && thought <= ms(1_031), "{seen}");
+}
