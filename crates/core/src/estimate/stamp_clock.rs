@@ -25,7 +25,7 @@ const TICKS: [Duration; 6] = [
     TICK_SHORTEST,
 ];
 /// The longest tick of systems that are still in use.
-const TICK_LONGEST_TODAY: Duration = Duration::from_millis(10);
+pub(crate) const TICK_LONGEST_TODAY: Duration = Duration::from_millis(10);
 const TICK_SHORTEST: Duration = Duration::from_millis(1);
 /// Shorter ticks than this can only be microseconds ...
 const MICROSECONDS_BELOW: Duration = Duration::from_micros(100);
@@ -306,6 +306,11 @@ impl StampClock {
     pub(crate) fn same_stamp_for(&self, now: Instant) -> Option<Duration> {
         let known = !self.unknown && self.tick <= TICK_SHORTEST && !self.may_be_slow();
         self.stamp().filter(|_| known).map(|(_, since)| now - since)
+    }
+
+    /// Whether its stamps have gone on since the first packet.
+    pub(crate) fn has_ticked(&self) -> bool {
+        self.first().zip(self.stamp()).is_some_and(|((first, _), (stamp, _))| stamp != first)
     }
 
     /// Whether, before the tick is known, so few ticks have passed that it is longer than any of today's.

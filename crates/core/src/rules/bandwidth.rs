@@ -23,6 +23,7 @@ use super::{link_share, think};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
+use crate::estimate::stamp_clock::TICK_LONGEST_TODAY;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
@@ -55,7 +56,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let near = wait.near_sender();
     let waiting = queued.is_positive() && (queued >= wait.gap || !near && queued + STAMP_TICK >= wait.gap);
     let since = flow.clock.same_stamp_for(wait.segment.at);
-    let stamped_before = since.is_some_and(|since| since >= wait.gap + STAMP_TICK);
+    let tick = if flow.clock.has_ticked() { STAMP_TICK } else { TICK_LONGEST_TODAY };
+    let stamped_before = since.is_some_and(|since| since >= wait.gap + tick);
     if near && !waiting && !(stamped_before && wait.last.queue == SendQueue::More) {
         return None;
     }

@@ -8,11 +8,11 @@ use tcpwhy_wire::Segment;
 use crate::packet_log::{End, each, log, ms};
 use crate::seen::Seen;
 
-/// The client's clock, in ticks of so many ms.
-fn ticking(mut segments: Vec<Segment>, tick_ms: u32) -> Vec<Segment> {
+/// One end's clock, in ticks of so many ms.
+fn ticking(mut segments: Vec<Segment>, end: End, tick_ms: u32) -> Vec<Segment> {
     for segment in &mut segments {
         let Some(stamps) = segment.options.timestamps.as_mut() else { continue };
-        if segment.src == crate::packet_log::CLIENT {
+        if (segment.src == crate::packet_log::CLIENT) == (end == End::Client) {
             stamps.val /= tick_ms;
         } else {
             stamps.ecr /= tick_ms;
@@ -28,7 +28,8 @@ fn less_than_a_long_tick_is_no_delay() {
     for (late, shown) in [(150, 0.), (350, 250.)] {
         let polls = each(0..40, |n| format!("@{} C 60\n +1 S 90\n +0 C ack", 300 * (n + 1)));
         let text = format!("handshake\n{polls}\n @12300 C 60 late={late}\n +1 S 90\n +0 C ack");
-        let seen = Seen::of(ticking(log(text).rtt(ms(46)).capture(End::Server), 100), "the server");
+        let seen =
+            Seen::of(ticking(log(text).rtt(ms(46)).capture(End::Server), End::Client, 100), "the server");
         let queued = seen.exchange(41).ns(Cause::Queueing, Path);
         assert!(queued >= ms(shown) && queued <= ms(shown + 1.), "{seen}");
         seen.exchange(41).elapsed(ms(47. + shown), ms(1));
@@ -51,4 +52,14 @@ fn a_delay_that_is_no_timer_bounds_no_acknowledgement() {
         assert!(bill.of(Cause::ServerThink).confidence >= Likely || on_its_way > 0., "{seen}");
         assert!(bill.ns(Cause::ServerThink, Server) >= ms(22), "{seen}");
     }
+}
+
+/// A server writes head and body 1.5 ms apart, 3 ms away, and its clock has not ticked since its SYN-ACK (frames 84
+/// to 90 of a small web server): the equal stamps do not show that the body was on its way.
+#[test]
+fn a_clock_that_has_not_ticked_shows_no_link() {
+    let text = "handshake\n +0.2 C 93\n +0 S ack\n +0.4 S 236\n +1.5 S 63\n +0 C ack";
+    let seen = Seen::of(ticking(log(text).rtt(ms(3)).capture(End::Client), End::Server, 100), "the client");
+    assert_eq!(seen.spent(Cause::Bandwidth, Path), ms(0), "{seen}");
+    assert_eq!(seen.spent(Cause::SenderThink, Server), ms(1.5), "{seen}");
 }
