@@ -166,7 +166,7 @@ impl Connection {
         if wait.gap >= DELAYED_ACK_MIN
             && wait.class == SegmentClass::New
             && !wait.near_sender()
-            && let Some(held) = nagle::released_sooner(wait, self.path_memory.min(from))
+            && let Some(held) = nagle::released_sooner(wait, self.least_way(wait, from))
         {
             *verdict = held;
         } else if another || self.open.as_deref().is_some_and(|open| open.is_guess) {

@@ -9,8 +9,9 @@ use crate::bill::asked::Expects;
 use crate::bill::split::Split;
 use crate::flow::segment_class::LastData;
 use crate::rules::several_questions;
+use crate::rules::wait::Wait;
 use crate::words::cause::Cause;
-use crate::words::limits::{HOST_VARIATION, NEAR_MAX};
+use crate::words::limits::{DELAYED_ACK_MIN, HOST_VARIATION, NEAR_MAX};
 use crate::words::mark::{Mark, Role};
 
 /// A kernel sends what an ACK releases at once: what comes this many times as late was written later. Source:
@@ -18,6 +19,18 @@ use crate::words::mark::{Mark, Role};
 const LATER_TIMES: i64 = 8;
 
 impl Connection {
+    /// The least round trip to the sender that is known. Without a handshake, acknowledgements that are all as
+    /// late as a host's timer say nothing about that.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn least_way(&self, wait: &Wait<'_>, from: usize) -> Option<Duration> {
+        let timers = self.midway && wait.rtt_to_sender >= DELAYED_ACK_MIN;
+        if timers && self.path_memory.shown(from).is_none() {
+            return Some(Duration::ZERO);
+        }
+        self.path_memory.min(from)
+    }
+
     /// Data of a reply that Nagle held may be one of several replies, if several requests were
     /// outstanding. Several pieces from the requester may be several requests, unless what is read of
     /// them says that they are one. And a sender not yet known to be subject to Nagle may have waited

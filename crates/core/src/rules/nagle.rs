@@ -252,7 +252,9 @@ pub(crate) fn released_sooner(wait: &Wait<'_>, least: Option<Duration>) -> Optio
     let (acked_at, packet) = wait.flow.small_acked_at()?;
     let held_back = acked_at - wait.last.at - wait.rtt_to_receiver;
     let by_timer = (DELAYED_ACK_MIN..=HOLDS_MAX).contains(&held_back);
-    let in_time = least.is_some_and(|least| least <= wait.segment.at - acked_at);
+    let late = wait.segment.at - acked_at;
+    let at_once = late <= wait.gap.divided_by(BUSY_SHARE);
+    let in_time = least.is_some_and(|least| least <= late && (least.is_positive() || at_once));
     let small = !wait.is_full() && !wait.segment.flags.fin() && wait.last.flight == wait.last.len;
     if !(by_timer && in_time && small && wait.model.nagle_ignored == 0) {
         return None;
@@ -304,8 +306,10 @@ pub(crate) fn is_ignored(pair: &Pair<'_>, from: usize, segment: &Segment, class:
 
 /// Whether Nagle would hold the segment if a small one were outstanding.
 fn would_be_held(flow: &Flow, segment: &Segment, class: SegmentClass, mss: u32) -> bool {
+    // Without a SYN, a longer one is several segments as its host's offload has them: full ones, and an end
+    // that leaves with them where only short writes are held (RFC 896).
     class == SegmentClass::New
-        && !flow.is_full(segment.payload_len, mss)
+        && segment.payload_len < mss
         && !segment.flags.fin()
         && flow.last_data.is_some()
         // If no SYN gives the MSS, a segment with more after it may be full.

@@ -109,3 +109,14 @@ fn a_handshake_longer_than_a_coarse_clock_s_way_is_not_certain() {
         assert!(way.iter().all(|line| line.confidence <= Likely), "{seen}");
     }
 }
+
+/// A capture that begins midway, of a program that sends one byte and the rest apart, between hosts that acknowledge
+/// every 45 ms (frames 1 to 12 of a remote screen): the distance to the client is known only from such
+/// acknowledgements, which say nothing, and the rest left at once behind one.
+#[test]
+fn acknowledgements_of_a_timer_are_no_distance() {
+    let text = "handshake\n".to_owned()
+        + "+5 S 1 #a\n a+45.2 C ack\n +0.9 S 29 #b\n b+45.8 C ack\n +238 C 1\n +0.35 C 2847\n +0.7 S ack\n +0.05 C 1\n +0.9 S ack\n +2900 C 1 #q\n q+47.2 S ack\n +0.05 C 76\n +47 S ack\n +170 S 40\n +45 C ack";
+    let seen = midway(&log(text).rtt(ms(0.1)).without_timestamps(), End::Client);
+    assert!(seen.spent(Cause::NagleDelayedAck, Client) >= ms(47), "{seen}");
+}
