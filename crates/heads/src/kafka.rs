@@ -76,13 +76,14 @@ impl Talk for Kafka {
             out.put(Head { id: Some(u64::from(id)), ..Head::whole(Role::Answers, "response", len) });
             return Step::Skip(len);
         }
-        // Up to where a producer says whether it wants an answer; bytes after the request belong to
-        // the next one.
-        let Some(own) = bytes.get(..len.min(CARRY as u64) as usize) else { return Step::Need };
         let (Some(key), Some(version)) = (u16_at(bytes, 4), u16_at(bytes, 6)) else { return Step::Need };
         if key > API_KEY_MAX || version > API_VERSION_MAX {
             return Step::Wrong;
         }
+        // Up to where a producer says whether it wants an answer, which may not have been captured of other
+        // requests; bytes after the request belong to the next one.
+        let needed = if key == PRODUCE { len.min(CARRY as u64) as usize } else { HEAD_LEN };
+        let Some(own) = bytes.get(..needed) else { return Step::Need };
         self.latest = u32_at(bytes, 8);
         let kind = NAMES.get(usize::from(key)).copied().unwrap_or("request");
         let asks = key != PRODUCE || !wants_no_answer(version, own);

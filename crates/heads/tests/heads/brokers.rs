@@ -2,7 +2,7 @@
 
 use tcpwhy_heads::{Conversation, Protocol};
 
-use crate::log::{Piece, tells};
+use crate::log::{Piece, tells, tells_cut};
 
 pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
     ("mqtt", Protocol::Mqtt, MQTT),
@@ -130,6 +130,23 @@ fn kafka() {
         > 166 Produce asks #5 len 63 first last
         > 229 Produce pushes #6 len 53 first last
         < 114 response answers #5 len 20 first last
+        ",
+    );
+}
+
+/// ... of which the first 24 bytes of each segment were captured: what a fetch asks for is not needed to know it.
+#[test]
+fn kafka_behind_a_snap_length() {
+    tells_cut(
+        &KAFKA[..KAFKA.find("    > \\x00\\x00\\x00;").expect("a producer")],
+        24,
+        "
+        > 0 ApiVersions asks #1 len 19 first last
+        = Kafka
+        < 0 response answers #1 len 18 first last
+        > 19 Fetch subscribes #2 len 57 first last
+        > 76 Metadata asks #3 len 27 first last
+        < 18 response answers #2 len 68 first last
         ",
     );
 }
