@@ -107,6 +107,8 @@ impl Talk for Redis {
                 (Side::Server, Found::Values(1..)) => match begin_of(behind, &PUSHED) {
                     Begin::Open => return Step::Need,
                     Begin::Is => Role::Pushes,
+                    // It is the other end that sends a stream of changes.
+                    Begin::Other if is_report(behind) => return Step::Wrong,
                     Begin::Other => self.stream.answer(line.text),
                 },
                 (Side::Server, _) => self.stream.answer(line.text),
@@ -188,6 +190,12 @@ fn next_word(bytes: &[u8]) -> Option<&[u8]> {
     let first = line(bytes)?;
     let len = first.text.strip_prefix(b"$").and_then(number).filter(|len| *len <= WORD_LEN_MAX)?;
     word(bytes.get(first.len as usize..)?.get((len + LINE_BREAK) as usize..)?)
+}
+
+/// A replica's offset, behind the count of its words.
+fn is_report(behind: &[u8]) -> bool {
+    let is = |word: Option<&[u8]>, known: &[u8]| word.is_some_and(|word| word.eq_ignore_ascii_case(known));
+    is(word(behind), b"REPLCONF") && is(next_word(behind), b"ACK")
 }
 
 /// What a line begins.

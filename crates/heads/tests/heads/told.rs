@@ -146,6 +146,29 @@ fn redis_replica() {
     );
 }
 
+/// ... from the middle, where the first packets are changes: they are no commands of a client's, which the reports of
+/// the other side's offset would answer.
+#[test]
+fn redis_changes_midway() {
+    tells(
+        r"
+        > *3\r\n$3\r\nset\r\n$2\r\nk1\r\n$1\r\n1\r\n
+        > *3\r\n$3\r\nset\r\n$2\r\nk2\r\n$1\r\n1\r\n
+        < *3\r\n$8\r\nREPLCONF\r\n$3\r\nACK\r\n$1\r\n0\r\n
+        > *3\r\n$3\r\nset\r\n$2\r\nk3\r\n$1\r\n1\r\n
+        < *3\r\n$8\r\nREPLCONF\r\n$3\r\nACK\r\n$2\r\n30\r\n
+        ",
+        "
+        > 0 command [set] asks first
+        > 21 command asks len 7 last
+        = Redis
+        > 28 command [set] asks first
+        > 49 command asks len 7 last
+        ?
+        ",
+    );
+}
+
 /// ... from the middle: the side that reports its offset is a replica, and the other sends changes.
 #[test]
 fn redis_replica_midway() {
