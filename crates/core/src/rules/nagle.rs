@@ -225,17 +225,21 @@ fn is_usual(wait: &Wait<'_>) -> bool {
 }
 
 /// Whether a small segment left soon after a long-delayed acknowledgement, but not immediately: a
-/// host that was busy just then would be as late.
+/// host that was busy just then would be as late, and later if it is known to hold such pieces.
 pub(crate) fn may_have_held(wait: &Wait<'_>) -> bool {
+    let model = wait.model;
+    // An imprecise clock may show what was released as if it had left before the acknowledgement came.
+    let usual = model.nagle_held > 0 && model.nagle_ignored <= model.nagle_held;
+    let share = if usual { LATE_SHARE } else { BUSY_SHARE };
     let soon = |ack: &ClockingAck| {
         let late = wait.segment.at - ack.earliest_departure;
         let held_back = wait.ack_delay(ack).is_some_and(|delay| delay >= HELD_BACK_MIN);
         held_back
             && ack.earliest_departure > wait.last.at
             && late.is_positive()
-            && late <= wait.gap.divided_by(BUSY_SHARE)
+            && late <= wait.gap.divided_by(share)
     };
-    wait.model.nagle_ignored == 0
+    (model.nagle_ignored == 0 || usual)
         && !wait.is_full()
         && !wait.segment.flags.fin()
         && wait.flow.view.small_acked().is_some_and(|ack| soon(&ack))

@@ -19,3 +19,19 @@ fn a_tail_that_may_have_been_lost_is_possibly_a_cork_s() {
         }
     }
 }
+
+/// Four exchanges whose second pieces leave with the acknowledgement of the first, and a fifth in which that left 4 ms
+/// later: its host was busy, or the program wrote it then. An imprecise clock showed one piece, of the first exchange,
+/// as if it had left before the acknowledgement came.
+#[test]
+fn a_piece_that_is_always_held_is_not_certainly_written_late() {
+    let quick = "handshake\n +5 C 100\n +0.1 S 400 #a\n a+0.1 S 400 #b\n a+0.1 C ack\n b+0.1 C ack";
+    let held = "\n +5 C 100\n +0.1 S 400\n +42.5 C ack\n +0 S 800\n +0 C ack";
+    let late = "\n +5 C 100\n +0.1 S 400\n +42.5 C ack\n +4 S 800\n +0 C ack";
+    for end in End::BOTH {
+        let seen = log(format!("{quick}{}{late}{held}", held.repeat(4))).rtt(ms(0.05)).seen_at(end);
+        let bill = seen.exchange(6);
+        let think = bill.exchange.bill.iter().find(|line| line.cause == Cause::SenderThink);
+        assert!(think.is_none_or(|line| line.confidence == Confidence::Possible), "{seen}");
+    }
+}
