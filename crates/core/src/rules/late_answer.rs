@@ -88,6 +88,15 @@ pub(super) fn apart_with_one_stamp(pair: &Pair<'_>, open: &Open, segment: &Segme
     (pair.is_far(1 - open.initiator) && apart <= since && apart >= TICK_MAX).then_some(apart)
 }
 
+/// How certain the rest of a wait can be beside a delay that was measured with ticks longer than those of most hosts: if
+/// nothing but the answer shows how long they are, it was perhaps much later, or the capture's clock was set.
+#[inline]
+pub(super) fn surest_of_rest(server: &Flow, split: &Split) -> Confidence {
+    let clock = &server.clock;
+    let guessed = split.has(Cause::Queueing.bit()) && clock.ticks_slowly() && !clock.is_rated();
+    if guessed { Confidence::Possible } else { Confidence::Certain }
+}
+
 /// By how much a reply that is billed to its server seems late by the server's time stamps.
 pub(crate) fn seems(flow: &Flow, answer: &Segment, split: &Split) -> Option<Duration> {
     flow.seems_late(answer.at).filter(|late| *late >= HELD_BACK_MIN && split.has(Cause::ServerThink.bit()))

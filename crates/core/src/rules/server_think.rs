@@ -244,7 +244,7 @@ fn take_what_was_acknowledged_late(
     } else {
         None
     };
-    let mut behind = Confidence::Certain;
+    let mut behind = late_answer::surest_of_rest(&pair.flows[1 - open.initiator], split);
     if let Some(late) = late {
         split.take(late.evidence(from.packet, segment.packet));
         split.temper(); // nor is it certain how long the path was then

@@ -454,3 +454,20 @@ fn an_answer_with_the_stamp_of_its_acknowledgement_left_with_it() {
         assert!(think.confidence == most && think.ns <= ms(written + 11), "{seen}");
     }
 }
+
+/// A connection's first answer, 82 ms after its request by its server's stamps, across a second by which the capture's
+/// clock was set on: the stamps look like ticks of 10 ms, and most of that second like the server's own time.
+#[test]
+fn what_only_the_answer_s_own_ticks_show_is_not_certainly_the_server_s() {
+    let text = "handshake\n +0 C 130 #q\n q+0 S ack\n q+82 S 17 #a\n a+0 S 555\n a+0 C ack\n +0 C ack";
+    for end in End::BOTH {
+        let mut segments = log(text).rtt(ms(0.7)).capture(end);
+        for segment in &mut segments[5..] {
+            segment.at = segment.at + ms(1_000);
+        }
+        let seen = Seen::of(segments, "a clock that is set");
+        let bill = seen.exchange(1);
+        let think = bill.of(Cause::ServerThink);
+        assert!(think.confidence == Possible || think.ns <= ms(90), "{seen}");
+    }
+}
