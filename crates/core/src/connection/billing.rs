@@ -21,7 +21,7 @@ use crate::rules::pair::Pair;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
 use crate::rules::{
-    self, cork, crossed, late_answer, late_request, nagle, not_captured, repair, server_think,
+    self, cork, crossed, late_answer, late_request, late_start, nagle, not_captured, repair, server_think,
 };
 use crate::words::cause::Cause;
 use crate::words::form::Form;
@@ -79,6 +79,7 @@ impl Connection {
         }
         let beside_small = class == SegmentClass::New && segment.payload_len.max(wait.last.len) < mss;
         let gap = wait.gap;
+        let later = open.late.as_deref().and_then(|late| late_start::written_later(late, &wait));
         let judged = rules::judge(&wait);
         let crossed = crossed::judge(open, &wait, &self.flows[1 - from], from, &judged);
         let mut verdict = crossed.unwrap_or(judged);
@@ -107,6 +108,9 @@ impl Connection {
         self.note_going_on(from, gap, &verdict.split);
         if streams {
             self.doubt_stream(segment, from, &mut verdict);
+        }
+        if let Some((own, open)) = later.zip(self.open.as_deref_mut()) {
+            open.was_written_later(&own);
         }
         (verdict, Follows::Own)
     }

@@ -11,9 +11,11 @@
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
+use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::flow::direction::Flow;
+use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::QUEUED_MIN;
@@ -76,6 +78,21 @@ pub(crate) fn charge(flow: &Flow, open: &mut Open) {
         .detail(detail);
     open.last_path().settle().charge(&late);
     open.begins_earlier(more);
+}
+
+/// The part of a first segment's delay in which its sender had not written the next one: by their time stamps, that left
+/// so much later. It came right behind the first one, before anything that could have released it.
+#[cold]
+#[inline(never)]
+pub(crate) fn written_later(late: &Charge, wait: &Wait<'_>) -> Option<Charge> {
+    let (last, flow) = (wait.last, wait.flow);
+    let behind = wait.gap <= late.ns && last.queue == SendQueue::Emptied;
+    let begun = behind && wait.index == 0 && !wait.beside_answer;
+    let own = flow.left_apart(last, wait.segment)? - wait.gap;
+    let unreleased = flow.flight() >= last.len && wait.class == SegmentClass::New;
+    let sure = if unreleased { late.confidence } else { Confidence::Possible };
+    let charge = Charge::new(Cause::SenderThink, flow.side, own.min(late.ns), sure);
+    (begun && own >= QUEUED_MIN).then(|| charge.evidence(last.packet, wait.segment.packet))
 }
 
 /// A packet of the same sender at `at` was delayed by at most `most`. If that came too soon, the

@@ -2,7 +2,7 @@
 //! stand still, step, or tick at their own rate, are no measure of a queue.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::{Path, Server, Unknown};
+use tcpwhy_core::cause::Side::{Client, Path, Server, Unknown};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_core::report::Line;
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
@@ -470,4 +470,16 @@ fn what_only_the_answer_s_own_ticks_show_is_not_certainly_the_server_s() {
         let think = bill.of(Cause::ServerThink);
         assert!(think.confidence == Possible || think.ns <= ms(90), "{seen}");
     }
+}
+
+/// The first piece of a request came 50 ms late, and the second, on time, right behind it: by its stamp it was written
+/// 50 ms later, and that is what the request took.
+#[test]
+fn a_late_piece_cost_nothing_that_the_next_was_not_written_for() {
+    let text = settled(4) + "+5 C 36 late=49.8 #hello\n hello+50 C 517\n +0 S 1400\n +0 C ack";
+    log(text).rtt(ms(80)).both_ends(|seen| {
+        let bill = seen.exchange(5);
+        assert!(bill.ns(Cause::SenderThink, Client) >= ms(48), "{seen}");
+        assert!(bill.ns(Cause::Queueing, Path) <= ms(2), "{seen}");
+    });
 }

@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Duration, Instant};
 
 use super::Open;
+use crate::bill::charge::Charge;
 
 impl Open {
     /// It proves to have begun this much before its first segment passed.
@@ -27,6 +28,15 @@ impl Open {
         self.client_idle += at - self.start;
         (self.start, self.piece.0) = (at, at);
         self.request.forget();
+    }
+
+    /// For this part of its first segment's delay, its sender had not written the next one.
+    #[cold]
+    pub(crate) fn was_written_later(&mut self, own: &Charge) {
+        let left = self.late.take().map(|late| Charge { ns: late.ns - own.ns, ..*late });
+        self.late = left.filter(|late| late.ns.is_positive()).map(Box::new);
+        self.request.settle().charge(own);
+        self.begins_earlier(own.ns);
     }
 
     /// Nothing can refute any more that its first segment was delayed.

@@ -120,6 +120,11 @@ impl Flow {
         apart.is_some_and(|apart| apart - TICK > segment.at - last.at - late.divided_by(2))
     }
 
+    /// How long after `last` this segment left, to within a tick, if time stamps tell.
+    pub(crate) fn left_apart(&self, last: &LastData, segment: &Segment) -> Option<Duration> {
+        self.clock.ticks_apart(last.stamp?, segment.options.timestamps?.val)
+    }
+
     /// The longest time that can lie between the sending of `last` and of this segment, if time stamps tell.
     pub(crate) fn sent_apart(&self, last: &LastData, stamps: Option<Timestamps>) -> Option<Duration> {
         self.clock.sent_apart(last.stamp?, stamps?.val)
