@@ -185,6 +185,8 @@ impl Connection {
             verdict.split.doubt(); // nobody may have waited for its answer yet
         } else if self.goes_on_by_its_bytes(from, wait.segment.seq) {
             verdict.split.settle_message();
+        } else if wait.gap >= DELAYED_ACK_MIN && self.may_have_confirmed(wait, from) {
+            verdict.split.doubt(); // it may have needed no answer, and what follows be the question
         } else if from == SERVER && self.frames.ended_a_stream(wait.last) {
             verdict.split.doubt(); // it belongs to another stream
         } else if self.frames.is_http2() {

@@ -11,6 +11,7 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::rules::verdict::Verdict;
+use crate::rules::wait::Wait;
 use crate::rules::{handshake, late_start, nagle, shut_window, unseen_copy};
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, LATE_SHARE, WORD_MAX};
@@ -38,6 +39,9 @@ const KEY_RTTS: i64 = 20;
 /// A silence of this many round trips ends a message on connections whose messages end so. Source: none
 /// written down.
 const ENDS_RTTS: i64 = 4;
+/// An end that answers at once has answered within so many, however much of them is its own time. Source: none
+/// written down.
+const ANSWERED_RTTS: i64 = 2;
 /// After this many requests in a row whose second part was sent on a timer, such parts are messages of
 /// their own.
 const ASKED_MIN: u8 = 3;
@@ -324,11 +328,27 @@ impl Connection {
     #[cold]
     #[inline(never)]
     fn is_word_at_heels(&self, open: &Open) -> bool {
-        let heard = self.flows[SERVER].last_data;
         let words = u64::from(WORD_MAX) * (open.request.index as u64 + 1);
         let short = open.request_bytes <= words && open.request_bytes > 0;
-        let since = heard.map(|heard| open.passed - heard.at - self.tap_rtt(CLIENT));
-        short && self.may_be_cipher() && since.is_some_and(|since| since <= AT_ONCE)
+        short && self.may_be_cipher() && self.came_at_heels(open)
+    }
+
+    /// Whether the client began right after what it received.
+    fn came_at_heels(&self, open: &Open) -> bool {
+        let heard = self.flows[SERVER].last_data;
+        heard.is_some_and(|heard| open.passed - heard.at - self.tap_rtt(CLIENT) <= AT_ONCE)
+    }
+
+    /// Whether the client's first word came at the heels of a message, which it may have confirmed: for longer than an
+    /// answer to it would have taken, none came, and the client went on by itself.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn may_have_confirmed(&self, wait: &Wait<'_>, from: usize) -> bool {
+        let open =
+            self.open.as_deref().filter(|open| from == CLIENT && open.initiator == CLIENT && open.n > 1);
+        let alone = |open: &Open| open.reply_first.is_none() && wait.index == 0 && open.pieces.is_empty();
+        let long = wait.gap >= wait.rtt().times(ANSWERED_RTTS);
+        wait.last.len <= WORD_MAX && long && open.is_some_and(|open| alone(open) && self.came_at_heels(open))
     }
 
     /// Whether this has the length of the whole message so far: a second try, or the next heartbeat.

@@ -250,3 +250,16 @@ fn what_was_not_answered_in_time_may_need_no_answer() {
         assert_eq!(seen.exchange(1).of(Cause::SenderThink).confidence, most, "{pause}: {seen}");
     }
 }
+
+/// A word at the heels of a reply, acknowledged by a timer, and then a question: the word may have confirmed that reply
+/// (frames 58 to 65 of two Erlang nodes), and nobody was in the middle of anything. Behind a pause it begins a question
+/// as any other piece does.
+#[test]
+fn a_word_at_the_heels_of_a_reply_may_be_no_part_of_the_next_question() {
+    for (pause, most) in [(0.05, Possible), (30.0, Likely)] {
+        let text = settled(3)
+            + &format!("+{pause} C 53 #word\n word+40 S ack\n word+43.5 C 151\n +0.2 S 300\n +0 C ack");
+        let seen = log(text).rtt(ms(18.5)).seen_at(End::Client);
+        assert_eq!(seen.exchange(4).of(Cause::SenderThink).confidence, most, "{seen}");
+    }
+}
