@@ -1,6 +1,7 @@
 //! What does a finished message cost? The path beyond the capture is added, and the bill handed to the
 //! ledger.
 
+mod greeted;
 mod usual;
 
 use tcpwhy_wire::{Duration, Instant, Segment};
@@ -131,9 +132,10 @@ impl Connection {
     /// of equal length, may be the first of several messages that the server sends by itself.
     #[inline(never)]
     fn doubt_unasked(&self, open: &mut Open, next: &Segment) {
-        if open.request_bytes == 0 && self.has_not_waited_for_greeting(open, next) {
-            doubt_greeting(open);
-        } else if next.src == self.ends.end(SERVER) && open.reply_bytes == u64::from(next.payload_len)
+        if open.request_bytes == 0 && self.doubts_greeting(open, next) {
+            return;
+        }
+        if next.src == self.ends.end(SERVER) && open.reply_bytes == u64::from(next.payload_len)
             || self.returns_ping(open, next)
         {
             self.doubt_first_of_many(open);
@@ -151,16 +153,6 @@ impl Connection {
             let unasked = Revision::MayBeOther { server: side(SERVER), form: Form::OrPushes };
             open.last_path().settle().revise(unasked);
         }
-    }
-
-    /// Whether the client spoke before it can have heard the server's greeting, as a client does that does
-    /// not wait for it.
-    #[cold]
-    fn has_not_waited_for_greeting(&self, open: &Open, next: &Segment) -> bool {
-        next.src == self.ends.end(CLIENT)
-            && open.initiator == CLIENT
-            && next.flags.ack()
-            && open.reply_first.is_some_and(|first| next.ack.at_or_before(first))
     }
 
     /// Charges the way after the last segment that the capture did not see. Returns how long that is.
@@ -190,6 +182,9 @@ impl Connection {
         }
         if self.assumed || self.paired == Paired::Unread {
             self.temper_assumed(open, kind);
+        }
+        if self.greeted {
+            self.doubt_asked(open);
         }
         if is_guess {
             open.last_path().settle().revise(Revision::Guessed(Guess::Pairing));
@@ -473,14 +468,6 @@ impl Connection {
         account.clear();
         ledger.scratch = account;
     }
-}
-
-/// A client that speaks before it has heard the greeting need not have waited for it.
-#[cold]
-fn doubt_greeting(open: &mut Open) {
-    open.is_unheard = true;
-    let unasked = Revision::MayBeOther { server: side(SERVER), form: Form::OrPushes };
-    open.last_path().settle().revise(unasked);
 }
 
 /// Unanswered messages, and pieces with pauses between them, may be as many separate messages.

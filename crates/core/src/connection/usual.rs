@@ -263,6 +263,7 @@ impl Connection {
     #[inline(always)]
     fn ends_usual(&self, open: &Open, segment: &Packed) -> bool {
         open.reply_first.is_some_and(|first| segment.ack.after(first))
+            && open.request_bytes > 0 // what follows a greeting says whether it was one
             && open.request_acks.is_none_or(|acks| segment.ack.after(acks))
             // Nagle may have held the rest of a request that has come in one piece so far.
             && (open.request.index > 0 || self.models[CLIENT].held_shape.is_none())

@@ -214,11 +214,13 @@ fn a_long_pause_in_the_middle_of_a_question_may_keep_nobody_waiting() {
 }
 
 /// A server that spoke first may be the one that asks: its client's 60 ms and its own 100 ms look the same
-/// either way.
+/// either way, all the more if all that it says is of one length.
 #[test]
 fn behind_a_greeting_no_time_is_certainly_the_server_s() {
     let turns = each(0..6, |_| "+60 C 561\n +0 S ack\n +100 S 265\n +0 C ack".to_owned());
-    for (greeting, most) in [("+20 S 265\n +0 C ack\n", Likely), ("", Certain)] {
+    for (greeting, most) in
+        [("+20 S 265\n +0 C ack\n", Possible), ("+20 S 300\n +0 C ack\n", Likely), ("", Certain)]
+    {
         let seen = log(format!("handshake\n {greeting}{turns}")).rtt(ms(1)).seen_at(End::Server);
         let later = seen.connection().exchanges.iter().skip(2).flat_map(|exchange| &exchange.bill);
         let surest = later.filter(|line| line.cause == Cause::ServerThink).map(|line| line.confidence).max();
@@ -261,5 +263,30 @@ fn a_word_at_the_heels_of_a_reply_may_be_no_part_of_the_next_question() {
             + &format!("+{pause} C 53 #word\n word+40 S ack\n word+43.5 C 151\n +0.2 S 300\n +0 C ack");
         let seen = log(text).rtt(ms(18.5)).seen_at(End::Client);
         assert_eq!(seen.exchange(4).of(Cause::SenderThink).confidence, most, "{seen}");
+    }
+}
+
+/// The end that accepts a connection gives out work of one length, and the worker takes its time for each piece: its
+/// answers look like questions, and the next piece of work like the answer. The last one is followed by the end.
+#[test]
+fn replies_as_long_as_the_greeting_may_be_questions() {
+    let rounds = "+0 C ack\n job+61 C 561 #done\n done+0 S ack\n done+100 S 265 #job\n".repeat(5);
+    let text = format!(
+        "handshake\n @32 S 265 #job\n{rounds}+0 C ack\n job+61 C 561\n +0 S ack\n +100 S fin\n +0 C fin"
+    );
+    log(text).rtt(ms(1)).both_ends(|seen| {
+        for line in seen.lines(Cause::ServerThink, Server) {
+            assert_eq!(line.confidence, Possible, "{seen}");
+        }
+    });
+}
+
+/// A greeting that the client goes on from at once, and replies of other lengths, are what they seem.
+#[test]
+fn replies_of_other_lengths_than_the_greeting_s_are_answers() {
+    let text = "handshake\n @32 S 120\n +0.3 C 561\n +0 S ack\n +100 S 265\n +0.3 C 561\n +0 S ack\n +100 S 280\n +0 C ack";
+    let seen = log(text).rtt(ms(1)).seen_at(End::Server);
+    for n in 1..=3 {
+        assert!(seen.exchange(n).of(Cause::ServerThink).confidence > Possible, "{seen}");
     }
 }

@@ -180,6 +180,9 @@ impl Connection {
         }
         let account = open.reply.settle();
         self.last_wait_end = Maybe::of(open.start + account.total());
+        if self.greeted {
+            self.doubt_asked(&mut open);
+        }
         self.roles.on_question(len, wait, false, idle, asked_at, open.reply_bytes);
         let closed = Closed {
             n: open.n,
