@@ -35,9 +35,9 @@ const BEHIND_TAIL_MAX: Duration = Duration::from_millis(1);
 
 /// A reply of at least this many pieces, each written by itself, may be a stream that nobody waits for (media
 /// sent as it comes, RFC 2326, 10.12). Source: none written down.
-const STREAM_PIECES: usize = 32;
+pub(super) const STREAM_PIECES: usize = 32;
 /// ... and one that lasts at least this long. Source: none written down.
-const STREAM_MIN: Duration = Duration::from_secs(1);
+pub(super) const STREAM_MIN: Duration = Duration::from_secs(1);
 /// A frame this long after the other end's (WebSocket) may be an event. Source: none written down.
 const FRAME_NEWS_MIN: Duration = Duration::from_secs(1);
 /// A client gives up on a reply that takes this long to come in. Source: none written down.

@@ -1,11 +1,13 @@
 //! What does a finished message cost? The path beyond the capture is added, and the bill handed to the
 //! ledger.
 
+mod cut_off;
 mod greeted;
 mod usual;
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
+use super::billing::STREAM_PIECES;
 use super::roles::Parked;
 use super::turn::Paired;
 use super::{Connection, accepting};
@@ -274,11 +276,16 @@ impl Connection {
         let speaker = open.last_speaker();
         let listener = 1 - speaker;
         let rate = self.shown_rate(speaker);
-        if let Some(repaired) = open.last_path().repaired_at() {
+        let copied = open.last_path().repaired_at();
+        if let Some(repaired) = copied {
             self.weigh_last_copies(open, next, repaired);
         }
         let path = open.last_path();
         path.commit();
+        if next.is_none() && (copied.is_some() || path.index >= STREAM_PIECES) {
+            self.weigh_cut_off(open, copied.is_some());
+        }
+        let path = open.last_path();
         path.charge_early(rate, side(speaker));
         if let Some(late) = path.take_seemed_late() {
             late_answer::weigh_seemed(&self.flows[speaker], open, late);

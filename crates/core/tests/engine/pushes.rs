@@ -361,7 +361,7 @@ fn without_a_handshake_large_segments_may_end_messages() {
 fn an_answer_that_goes_on_in_many_pieces_may_be_a_stream() {
     for (pieces, most) in [(80, Likely), (12, Certain)] {
         let media = each(0..pieces, |n| format!("+{} S {}\n +0.2 C ack", 30 + n % 9, 336 + n % 7));
-        let text = format!("handshake\n +0 C 317\n +0.4 S 128\n +0 C ack\n {media}");
+        let text = format!("handshake\n +0 C 317\n +0.4 S 128\n +0 C ack\n {media}\n +5 S fin");
         let seen = log(text).rtt(ms(0.2)).without_timestamps().seen_at(End::Server);
         let surest = seen.lines(Cause::SenderThink, Server).iter().map(|line| line.confidence).max();
         assert_eq!(surest, Some(most), "{pieces}: {seen}");
@@ -399,12 +399,15 @@ fn a_pause_between_small_pieces_without_an_answer_may_be_nobodys() {
 }
 
 /// Pictures of an unreadable stream: after five seconds of separately written pieces, its viewer
-/// hardly waits for the last one. For four seconds it is as likely a slow reply.
+/// hardly waits for the last one. For four seconds it is as likely a slow reply, if the capture does not end with
+/// the last piece: the stream may have gone on.
 #[test]
 fn an_answer_that_goes_on_for_seconds_may_be_a_stream() {
-    for (pieces, surest) in [(50, Likely), (120, Possible)] {
+    for (pieces, end, surest) in
+        [(50, "\n +5 S fin", Likely), (50, "", Possible), (120, "\n +5 S fin", Possible)]
+    {
         let piece = |n| format!("\n +{} S {}\n +0 C ack", 30 + n * 37 % 61, 300 + n * 91 % 700);
-        let text = settled(4) + "+5 C 100\n +0 S 400\n +0 C ack" + &each(0..pieces, piece);
+        let text = settled(4) + "+5 C 100\n +0 S 400\n +0 C ack" + &each(0..pieces, piece) + end;
         log(text).rtt(ms(20)).both_ends(|seen| {
             let pauses = seen.lines(Cause::SenderThink, Server);
             assert_eq!(pauses.iter().map(|line| line.confidence).max(), Some(surest), "{seen}");

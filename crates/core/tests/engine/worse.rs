@@ -3,7 +3,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
-use tcpwhy_core::report::Confidence::{Certain, Possible};
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_core::report::Kind;
 use tcpwhy_wire::{Duration, Instant, Segment};
 
@@ -157,5 +157,16 @@ fn a_timer_s_acknowledgement_shows_no_way() {
     let all = &seen.connection().exchanges;
     for exchange in all.iter().filter(|exchange| exchange.kind == Kind::Exchange && exchange.n > 2) {
         assert!(exchange.elapsed <= ms(3.6), "{}: {seen}", exchange.n);
+    }
+}
+
+/// A reply is sent again when its sender's timer expires, and the capture ends there: the acknowledgement that follows
+/// might still say that the client had it (a D-SACK, RFC 2883). With one that does not, it was lost.
+#[test]
+fn a_copy_that_ends_the_capture_was_not_certainly_needed() {
+    for (rest, sure) in [("", Likely), ("\n +0 C ack", Certain)] {
+        let text = settled(3) + "+5 C 100\n +0 S 200 lost #reply\n reply+224 S 600..800" + rest;
+        let seen = log(text).rtt(ms(20)).seen_at(End::Server);
+        assert_eq!(seen.exchange(4).of(Cause::Rto).confidence, sure, "{seen}");
     }
 }

@@ -7,6 +7,7 @@
 use tcpwhy_wire::{Duration, Instant};
 
 use super::super::Connection;
+use super::super::billing::STREAM_PIECES;
 use super::super::opened_late::takes_longer;
 use super::super::turn::Paired;
 use crate::bill::account::Account;
@@ -92,6 +93,7 @@ impl Connection {
                 && !open.is_parted
                 && open.later.is_none()
                 && open.reply.is_settled()
+                && open.reply.index < STREAM_PIECES
                 && open.waited < self.roles.polls().wait_min()
         };
         self.open.as_deref().is_some_and(usual)
@@ -178,11 +180,11 @@ impl Connection {
         if self.assumed || self.paired == Paired::Unread {
             self.temper_assumed(&mut open, Kind::Exchange);
         }
-        let account = open.reply.settle();
-        self.last_wait_end = Maybe::of(open.start + account.total());
         if self.greeted {
             self.doubt_asked(&mut open);
         }
+        let account = open.reply.settle();
+        self.last_wait_end = Maybe::of(open.start + account.total());
         self.roles.on_question(len, wait, false, idle, asked_at, open.reply_bytes);
         let closed = Closed {
             n: open.n,
