@@ -45,7 +45,9 @@ impl Connection {
         let path = if from == open.initiator { &open.request } else { &open.reply };
         let slept = path.may_have_slept();
         let reacted = has_heard && self.models[from].nagle_held == 0;
-        if slept || reacted {
+        // A distance that only its own data has bounded is as long as its program's pauses, and no round trip.
+        let bound = !self.shown[from] && split.has(Cause::Nagle.bit());
+        if slept || reacted || bound {
             split.doubt();
         }
     }

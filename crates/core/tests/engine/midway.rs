@@ -511,3 +511,20 @@ fn a_copy_whose_stamp_is_echoed_times_the_path() {
     let think = bill.ns(Cause::ServerThink, Server);
     assert!(think >= ms(38) && think <= ms(40) && bill.ns(Cause::RoundTrip, Path) >= ms(17), "{seen}");
 }
+
+/// A program sends what it records on ticks of 10 ms, each piece acknowledged at once, and the capture lacks the SYN:
+/// how far away it is only its own pauses bound. That the next piece comes so long after the acknowledgement of the
+/// last shows no hold.
+#[test]
+fn pauses_that_bound_the_distance_are_no_round_trips_of_a_hold() {
+    let pieces =
+        each(0..40, |n| format!("+{} S {}\n +0 C ack", [61.2, 61.3, 71.2, 61.4][n % 4], 700 + n % 3 * 188));
+    let segments = log(format!("handshake\n +0 C ack\n +80 S 1448x4\n +0 C ack\n {pieces}"))
+        .rtt(ms(20))
+        .capture(End::Client);
+    let seen = Seen::of(segments[1..].to_vec(), "without the SYN");
+    for exchange in &seen.connection().exchanges {
+        let held = |line: &Line| line.cause == Cause::Nagle && line.confidence > Possible;
+        assert!(!exchange.bill.iter().any(held), "{seen}");
+    }
+}
