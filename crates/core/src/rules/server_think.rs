@@ -15,10 +15,11 @@ use super::late_request::{
 };
 use super::pair::Pair;
 use super::verdict::Verdict;
-use super::{black_hole, cork, late_answer, not_captured, on_its_way, repair, round_trip};
+use super::{black_hole, cork, late_answer, link_share, not_captured, on_its_way, repair, round_trip};
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::bill::split::Split;
+use crate::estimate::own_time::is_round;
 use crate::estimate::rate::Rate;
 use crate::estimate::timer_hits::is_of_timer;
 use crate::flow::direction::Flow;
@@ -27,7 +28,7 @@ use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{
-    BESIDE, DELAYED_ACK_MAX, DELAYED_ACK_MIN, HELD_BACK_MIN, HOST_VARIATION, NEAR_MAX, NEWS_MIN,
+    BESIDE, DELAYED_ACK_MAX, DELAYED_ACK_MIN, HELD_BACK_MIN, HOST_VARIATION, NEAR_MAX, NEWS_MIN, QUEUED_MIN,
     ROUND_TRIP_PLAY, RTO_MIN,
 };
 use crate::words::report::{Confidence, Detail, Trigger};
@@ -171,12 +172,8 @@ fn take_what_was_late(
     // Near the client, the request's last flight still had to pass the bottleneck after the capture.
     let busy = client.unusual.busy_from(from.at);
     if rtt_to_server > pair.tap_rtt[open.initiator] && busy.is_positive() {
-        let detail = Detail { rate_bps: client.rate(true).map(Rate::bits_per_second), ..Detail::default() };
-        split.take(
-            Charge::new(Cause::Bandwidth, client.side, busy, Confidence::Likely)
-                .evidence(from.packet, segment.packet)
-                .detail(detail),
-        );
+        let drains = drains(client, from, busy, pair.sizes[open.initiator]);
+        split.take(drains.evidence(from.packet, segment.packet));
     }
     if let Some(late) = late_answer::judge(pair, open, segment, split.left()) {
         split.take(late.evidence(from.packet, segment.packet));
@@ -189,6 +186,17 @@ fn take_what_was_late(
     {
         split.take(late.evidence(from.packet, segment.packet));
     }
+}
+
+/// The time for which the link was busy with the end of a request: possible, unless it needs that for what was under way, at a rate that has
+/// shown. Acknowledgements that come together, long after what they acknowledge, waited on their way.
+fn drains(client: &Flow, from: &LastData, busy: Duration, mss: u32) -> Charge {
+    let rate = client.rate(true);
+    let flight = client.on_wire(from.flight, from.flight_segments.into(), mss);
+    let needed = rate.is_some_and(|rate| !link_share::exceeds(busy, rate, flight));
+    let confidence = if needed || busy <= QUEUED_MIN { Confidence::Likely } else { Confidence::Possible };
+    let detail = Detail { rate_bps: rate.map(Rate::bits_per_second), ..Detail::default() };
+    Charge::new(Cause::Bandwidth, client.side, busy, confidence).detail(detail)
 }
 
 /// The time until a packet from beyond an unseen answer shows that the server had answered, while the
@@ -288,7 +296,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     // Near the client, a request delayed on its way looks like a slow server.
     let varied = rtt_to_server > pair.tap_rtt[open.initiator]
         && pair.flows.iter().any(|flow| flow.queued_peak >= left.max(VARIED_MIN));
-    let surest = if pair.dialogue { Confidence::Possible } else { surest(pair, open, left) };
+    let surest = if pair.dialogue { Confidence::Possible } else { surest(pair, open, segment, left) };
     let lately = answers_late(pair, open, segment);
     // An end that never acknowledged before answering was hardly ever that late: the delay may be the
     // path's, unless it is within one host.
@@ -373,20 +381,32 @@ fn answers_unseen(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
 
 /// How certain it can be that somebody waited all that time for an answer: it may have been news, or the
 /// initiator's message may have answered its peer, which then took its time to ask again.
-fn surest(pair: &Pair<'_>, open: &Open, wait: Duration) -> Confidence {
+fn surest(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: Duration) -> Confidence {
     let reacted = open.client_idle.times(REACTS) <= wait && open.n > 1;
     let greets = open.request_bytes == 0 && wait >= GREETS_MAX;
     // The other end may be the one that asks, and takes its time.
     let turned = pair.heard_first && reacted && wait >= HELD_BACK_MIN;
     // So may a server that spoke first, of a client that does more than react.
     let either = pair.greeted && !reacted && open.n > 1 && wait >= HELD_BACK_MIN;
-    if wait >= NEWS_MIN || turned {
+    let beats = || open.request.index > 0 && wait >= HELD_BACK_MIN && may_be_beat(pair, open, segment, wait);
+    if wait >= NEWS_MIN || turned || beats() {
         Confidence::Possible
     } else if greets || either || wait >= TIMEOUT_MIN || (wait >= ASKS_AGAIN_MIN && reacted) {
         Confidence::Likely
     } else {
         Confidence::Certain
     }
+}
+
+/// Whether an answer may be its server's next word on a timer: as long as the last one, and a round time after it. The earlier pieces of the request,
+/// which were acknowledged by then, need no answer either.
+#[cold]
+#[inline(never)]
+fn may_be_beat(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: Duration) -> bool {
+    let alone = open.request.last.as_ref().is_some_and(|asked| asked.flight <= asked.len);
+    let last = pair.flows[1 - open.initiator].last_data.as_ref();
+    let beats = |last: &LastData| last.len == segment.payload_len && is_round(segment.at - last.at, wait);
+    alone && last.is_some_and(beats)
 }
 
 /// Whether the last retransmission of a request cannot be what the peer reacted to with `segment`: that

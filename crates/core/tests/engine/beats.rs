@@ -1,7 +1,7 @@
 //! Who speaks by a timer of its own, and is answered at once: nobody waits for the next beat.
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::report::Confidence::{Likely, Possible};
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 
 use crate::packet_log::{End, each, log, ms};
 
@@ -37,6 +37,28 @@ fn a_heart_beat_that_another_word_does_not_delay_asks() {
         );
         let seen = log(text).rtt(ms(0.1)).seen_at(End::Server);
         assert_eq!(seen.longer(Cause::ServerThink, ms(1000)).len(), waits, "{between}: {seen}");
+    }
+}
+
+/// A server says 19 bytes a second after its last word of 19; meanwhile its client says one thing after another, each acknowledged at once and
+/// answered by nothing (frames 28 to 40 of a remote desktop's capture). Whether the next word answers the last of these, or comes by a timer, is
+/// unknown. 20 ms later, of another length, or behind two that left together, it is an answer.
+#[test]
+fn what_comes_a_second_after_the_last_word_may_answer_nothing() {
+    let alone = "last+729 C 6 #q\n q+0.1 S ack";
+    let together = "last+729 C 192 more\n +0 C 6 #q\n q+0.1 S ack";
+    for (asked, at, bytes, most) in [
+        (alone, 1000, 19, Possible),
+        (alone, 1020, 19, Certain),
+        (alone, 1000, 21, Certain),
+        (together, 1000, 19, Certain),
+    ] {
+        let text = format!(
+            "handshake\n +1 C 60\n +1 S 19 #last\n +0 C ack\n last+143 C 192\n +0.1 S ack\n last+400 C 217\n +0.1 S ack\n {asked}\n last+{at} S {bytes}\n +0.2 C ack"
+        );
+        let seen = log(text).rtt(ms(0.02)).seen_at(End::Server);
+        let waits = seen.longer(Cause::ServerThink, ms(200));
+        assert_eq!(waits.last().map(|line| line.confidence), Some(most), "{asked}, {at}, {bytes}: {seen}");
     }
 }
 

@@ -264,6 +264,16 @@ fn an_acknowledgement_held_back_is_not_a_link_that_drains() {
     log(text).rtt(rtt).seen_at(End::Server).exchange(1).is_within(ms(1), &[(Cause::RoundTrip, Path, rtt)]);
 }
 
+/// Three segments of a request are acknowledged 58 ms late, in two acknowledgements that come together, on a connection that has shown no link's rate
+/// (frames 3338 to 3393 of a laptop's capture, in which other hosts' packets stood as well): that need not be what a link takes.
+#[test]
+fn acknowledgements_that_come_together_show_no_link() {
+    let text = "handshake\n +1 C 355\n +0 S 147\n +7 C 536 #first\n +0.4 C 1448 more\n +0 C 898 #q\n first+0 S ack late=58.4\n q+0 S ack late=58\n q+797 S 532\n +0 C ack";
+    let seen = log(text).rtt(ms(13)).without_timestamps().seen_at(End::Client);
+    let most = seen.lines(Cause::Bandwidth, Path).into_iter().map(|line| line.confidence).max();
+    assert!(most.is_none_or(|most| most == Confidence::Possible), "{seen}");
+}
+
 /// A request of ten packets through a slow link: the server's apparent time is the link's.
 #[test]
 fn a_request_drains_behind_the_client_s_capture() {
