@@ -413,7 +413,9 @@ impl Connection {
         // trip. A clock that says it was queued for nearly all of the time must mean something else.
         let shown = rtt;
         let rtt = match self.flows[from].queued_on_way.get() {
-            Some(waited) if waited >= QUEUED_MIN && waited <= rtt.times(3).divided_by(4) => rtt - waited,
+            Some(waited) if waited >= QUEUED_MIN && waited <= rtt.times(3).divided_by(4) => {
+                self.without_queue(rtt, waited, from)
+            }
             _ => rtt,
         };
         // Without a handshake, this may be the next request. A sender that waits longer has retransmitted (RFC 6298, 2.1).

@@ -26,6 +26,10 @@ const TOLD_WITHIN: Duration = Duration::from_secs(10);
 /// An end this many times nearer may be another host, as elsewhere (`rules/proxy.rs`). Source: none
 /// written down.
 const NEARER: i64 = 10;
+/// A handshake whose path is that much shorter has waited for something else. Source: none written down.
+const STOOD_TIMES: i64 = 3;
+/// Less is not worth a line of its own.
+const STOOD_MIN: Duration = Duration::from_millis(10);
 /// Two round trips are as long as each other within one part in this many. Source: none written down.
 const AS_LONG_SHARE: i64 = 32;
 
@@ -108,6 +112,13 @@ impl Connection {
             Some(above) if above >= way.max(RTO_MIN) && took < way.times(NEARER) => {
                 Some((above, Confidence::Possible))
             }
+            // The same clock goes on behind it: whoever is so near has opened it as well.
+            Some(above)
+                if above >= way.times(STOOD_TIMES).max(STOOD_MIN)
+                    && self.flows[SERVER].clock.has_ticked() =>
+            {
+                Some((above, Confidence::Possible))
+            }
             _ => self.above_siblings(took).filter(|_| !proxied).map(|above| (above, Confidence::Possible)),
         }
     }
@@ -148,6 +159,21 @@ impl Connection {
         let late = clock.base().filter(|_| at.is_some() && clock.began() == at).map(|base| -base);
         let agrees = |(took, late): (Duration, _)| late_answer::agree(took - near, late, clock.tick());
         setup.opened().zip(late).is_some_and(agrees)
+    }
+
+    /// A round trip without the time that its answer was queued on its way, as the clock shows that; unless the SYN-ACK may have been late as well,
+    /// and the clock with it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn without_queue(&mut self, rtt: Duration, waited: Duration, from: usize) -> Duration {
+        let opened = self.setup.as_ref().filter(|_| from == SERVER).and_then(Setup::opened);
+        if let Some(above) = opened.map(|opened| opened - rtt).filter(|above| *above >= QUEUED_MIN)
+            && self.flows[from].clock.began_late(above)
+        {
+            self.flows[from].queued_on_way = Maybe::NONE;
+            return rtt;
+        }
+        rtt - waited
     }
 
     /// A handshake that took a SYN timer longer than others between these hosts was completed by a

@@ -308,11 +308,6 @@ impl StampClock {
         self.stamp().filter(|_| known).map(|(_, since)| now - since)
     }
 
-    /// Whether its stamps have gone on since the first packet.
-    pub(crate) fn has_ticked(&self) -> bool {
-        self.first().zip(self.stamp()).is_some_and(|((first, _), (stamp, _))| stamp != first)
-    }
-
     /// Whether, before the tick is known, so few ticks have passed that it is longer than any of today's.
     fn may_be_slow(&self) -> bool {
         let Some(((first_val, first_at), (stamp, _))) = self.first().zip(self.stamp()) else { return false };

@@ -270,6 +270,18 @@ fn a_late_first_packet_does_not_make_a_servers_time_a_queue() {
     assert_eq!(sure, Some(Possible), "{seen}");
 }
 
+/// A phone's hotspot wakes: the SYN takes 123 ms more, and the SYN-ACK 62, of a server whose clock ticks every 4 ms; 24 ticks behind it leaves the
+/// request's acknowledgement, which passes 51 ms behind it, and 17 ticks later the reply (frames 1 to 18 of a browser's capture). Milliseconds with a
+/// queue since would fit these as well, but the handshake was 168 ms longer than that round trip: the reply was thought about for most of its time.
+#[test]
+fn a_syn_ack_that_may_have_been_late_makes_no_milliseconds_of_longer_ticks() {
+    let text = "@0 C syn late=123\n +0 S syn late=62\n +0 C ack\n +0.1 C 1288x4 #q\n q+0 S ack late=17\n q+68 S 1288x3 late=25\n +0 C ack";
+    let seen = Seen::of(ticking(log(text).rtt(ms(34)).capture(End::Client), 4), "the client");
+    let bill = seen.exchange(1);
+    assert!(bill.ns(Cause::Queueing, Path) <= ms(30), "{seen}");
+    assert!(bill.ns(Cause::ServerThink, Server) >= ms(60), "{seen}");
+}
+
 /// The capture's clock is set once, by a second, while the server works or while nothing happens:
 /// both ends' stamps show it. That second is no one's time, no queue held anything for so long, and
 /// later times are measured as before.

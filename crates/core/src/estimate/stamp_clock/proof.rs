@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Duration, Instant};
 
 use super::{CALM_AFTER, StampClock, TICK_LONGEST_TODAY, TICK_SHORTEST, TICK_USEC, TICKS};
+use crate::words::limits::LATE_SHARE;
 
 /// Hundredths by which a clock's true rate may be off the apparent one: 5 ms (HZ=200) for 4, or 1.29 ms
 /// (macOS counts late while it is busy).
@@ -51,6 +52,30 @@ impl StampClock {
     /// behind.
     pub(crate) fn has_caught_up(&self, at: Instant) -> bool {
         self.is_rated() && self.agreed().is_some_and(|(agreed, _)| agreed > at)
+    }
+
+    /// The first packet may have been late by up to `most`, as a shorter round trip shows. If its stamp then fits a longer tick as well, and the
+    /// known one only with a queue since, the clock is learned anew from the last packet. Returns whether it is.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn began_late(&mut self, most: Duration) -> bool {
+        let Some(((first_val, first_at), (stamp, _))) = self.first().zip(self.stamp()) else { return false };
+        let (passed, ticks) = (self.last - first_at, i64::from(stamp.wrapping_sub(first_val) as i32));
+        let longer = TICKS.into_iter().rev().find(|tick| *tick > self.tick);
+        let fits = self.tick >= TICK_SHORTEST
+            && passed.times(LATE_SHARE) > self.tick.times(ticks * (LATE_SHARE + 1))
+            && longer.is_some_and(|longer| longer.times(ticks) - passed <= most);
+        if fits {
+            let at = self.last;
+            *self = Self::default();
+            self.learn(at, stamp, false);
+        }
+        fits
+    }
+
+    /// Whether its stamps have gone on since the first packet.
+    pub(crate) fn has_ticked(&self) -> bool {
+        self.first().zip(self.stamp()).is_some_and(|((first, _), (stamp, _))| stamp != first)
     }
 
     /// Whether no longer tick makes a packet at `at` punctual that is this `late`: one is at least three
