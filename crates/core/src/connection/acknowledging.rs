@@ -409,15 +409,10 @@ impl Connection {
     #[expect(clippy::inline_always, reason = "the usual path is written out for either end")]
     #[inline(always)]
     pub(super) fn on_round_trip(&mut self, rtt: Duration, from: usize) {
-        // Time the ACK itself spent queued on its way to the capture is not part of the path's round
-        // trip. A clock that says it was queued for nearly all of the time must mean something else.
+        // Time the ACK itself spent queued on its way to the capture is not part of the path's round trip.
         let shown = rtt;
-        let rtt = match self.flows[from].queued_on_way.get() {
-            Some(waited) if waited >= QUEUED_MIN && waited <= rtt.times(3).divided_by(4) => {
-                self.without_queue(rtt, waited, from)
-            }
-            _ => rtt,
-        };
+        let waited = self.flows[from].queued_on_way.get().filter(|waited| *waited >= QUEUED_MIN);
+        let rtt = waited.map_or(rtt, |waited| self.without_queue(rtt, waited, from));
         // Without a handshake, this may be the next request. A sender that waits longer has retransmitted (RFC 6298, 2.1).
         if !self.shown[from] && rtt >= DISTANCE_MAX && !(from == SERVER && self.is_ambiguous()) {
             return;

@@ -162,10 +162,13 @@ impl Connection {
     }
 
     /// A round trip without the time that its answer was queued on its way, as the clock shows that; unless the SYN-ACK may have been late as well,
-    /// and the clock with it.
+    /// and the clock with it. A clock that says it was queued for nearly all of the time must mean something else.
     #[cold]
     #[inline(never)]
     pub(super) fn without_queue(&mut self, rtt: Duration, waited: Duration, from: usize) -> Duration {
+        if waited > rtt.times(3).divided_by(4) {
+            return rtt;
+        }
         let opened = self.setup.as_ref().filter(|_| from == SERVER).and_then(Setup::opened);
         if let Some(above) = opened.map(|opened| opened - rtt).filter(|above| *above >= QUEUED_MIN)
             && self.flows[from].clock.began_late(above)

@@ -173,7 +173,10 @@ fn take_what_was_late(
     let busy = client.unusual.busy_from(from.at);
     if rtt_to_server > pair.tap_rtt[open.initiator] && busy.is_positive() {
         let drains = drains(client, from, busy, pair.sizes[open.initiator]);
-        split.take(drains.evidence(from.packet, segment.packet));
+        // The clock of an answer tells what that waited; a queue of its own would be billed twice.
+        if drains.cause == Cause::Bandwidth || flow.queued_on_way.get().is_none() {
+            split.take(drains.evidence(from.packet, segment.packet));
+        }
     }
     if let Some(late) = late_answer::judge(pair, open, segment, split.left()) {
         split.take(late.evidence(from.packet, segment.packet));
@@ -188,15 +191,17 @@ fn take_what_was_late(
     }
 }
 
-/// The time for which the link was busy with the end of a request: possible, unless it needs that for what was under way, at a rate that has
-/// shown. Acknowledgements that come together, long after what they acknowledge, waited on their way.
+/// The time for which the link was busy with the end of a request, as long as it needs that for what was under way, at a rate that has shown.
+/// Acknowledgements that come later, and all at once, waited on their way, or what they acknowledge did.
 fn drains(client: &Flow, from: &LastData, busy: Duration, mss: u32) -> Charge {
     let rate = client.rate(true);
     let flight = client.on_wire(from.flight, from.flight_segments.into(), mss);
     let needed = rate.is_some_and(|rate| !link_share::exceeds(busy, rate, flight));
-    let confidence = if needed || busy <= QUEUED_MIN { Confidence::Likely } else { Confidence::Possible };
+    if !needed && busy > QUEUED_MIN {
+        return Charge::new(Cause::Queueing, client.side, busy, Confidence::Possible);
+    }
     let detail = Detail { rate_bps: rate.map(Rate::bits_per_second), ..Detail::default() };
-    Charge::new(Cause::Bandwidth, client.side, busy, confidence).detail(detail)
+    Charge::new(Cause::Bandwidth, client.side, busy, Confidence::Likely).detail(detail)
 }
 
 /// The time until a packet from beyond an unseen answer shows that the server had answered, while the

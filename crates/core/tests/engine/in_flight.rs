@@ -270,8 +270,10 @@ fn an_acknowledgement_held_back_is_not_a_link_that_drains() {
 fn acknowledgements_that_come_together_show_no_link() {
     let text = "handshake\n +1 C 355\n +0 S 147\n +7 C 536 #first\n +0.4 C 1448 more\n +0 C 898 #q\n first+0 S ack late=58.4\n q+0 S ack late=58\n q+797 S 532\n +0 C ack";
     let seen = log(text).rtt(ms(13)).without_timestamps().seen_at(End::Client);
-    let most = seen.lines(Cause::Bandwidth, Path).into_iter().map(|line| line.confidence).max();
-    assert!(most.is_none_or(|most| most == Confidence::Possible), "{seen}");
+    let bill = seen.exchange(2);
+    assert_eq!(bill.ns(Cause::Bandwidth, Path), ms(0), "{seen}");
+    assert!((bill.ns(Cause::Queueing, Path) - ms(58)).as_nanos().abs() <= ms(1).as_nanos(), "{seen}");
+    assert_eq!(bill.of(Cause::Queueing).confidence, Confidence::Possible, "{seen}");
 }
 
 /// A request of ten packets through a slow link: the server's apparent time is the link's.
