@@ -71,7 +71,7 @@ pub(crate) struct StampClock {
     tick_max: Duration,
     /// Smallest difference of the present period and of the previous one; the longest time if there is none.
     smallest: [Duration; 2],
-    period_started: Instant,
+    period_ends: Instant,
     /// The present TSval, and when its first packet passed.
     stamp: u32,
     stamp_since: Maybe<Instant>,
@@ -98,7 +98,7 @@ impl Default for StampClock {
             tick: Duration::ZERO,
             tick_max: Duration::MAX,
             smallest: [Duration::MAX; 2],
-            period_started: Instant::MIN,
+            period_ends: Instant::MIN,
             stamp: 0,
             stamp_since: Maybe::NONE,
             before: (0, Instant::MIN),
@@ -132,19 +132,19 @@ impl StampClock {
     /// A packet stamped `val` passed at `at`. Returns how much longer than the fastest recent one it took,
     /// short by a tick at most, if that can be told. One that `overtook` others is no measure for these.
     pub(crate) fn on_packet(&mut self, at: Instant, val: u32, overtook: bool) -> Option<Duration> {
-        self.on_usual_packet(at, val, overtook)
+        self.on_usual_packet(at, val, overtook).get()
     }
 
     /// The same, inlined where most packets pass.
     #[expect(clippy::inline_always, reason = "its caller is large, and each segment passes it")]
     #[inline(always)]
-    pub(crate) fn on_usual_packet(&mut self, at: Instant, val: u32, overtook: bool) -> Option<Duration> {
+    pub(crate) fn on_usual_packet(&mut self, at: Instant, val: u32, overtook: bool) -> Maybe<Duration> {
         if let Some((passed, difference)) = self.goes_on(at, val) {
             self.begin_stamp(at, val);
             self.last = at;
-            return Some(self.compare(at, passed, difference, overtook));
+            return Maybe::of(self.compare(at, passed, difference, overtook));
         }
-        self.learn(at, val, overtook)
+        self.learn(at, val, overtook).into()
     }
 
     /// In the usual case the packet says nothing about the clock: its rate is known and fits, and no silence
@@ -153,14 +153,14 @@ impl StampClock {
     fn goes_on(&self, at: Instant, val: u32) -> Option<(Duration, Duration)> {
         let known = self.tick > Duration::ZERO && !self.unknown;
         let (first_val, first_at) = self.first().filter(|_| known)?;
-        if at - self.last >= CALM_AFTER || at - self.period_started >= REMEMBER_FOR {
+        if at - self.last >= CALM_AFTER || at >= self.period_ends {
             return None;
         }
         let (passed, ticks) = (at - first_at, i64::from(val.wrapping_sub(first_val) as i32));
         let difference = passed - self.tick.times(ticks);
-        let fits = difference >= Duration::ZERO || self.fits(passed, ticks);
-        let strays = difference > FALLEN_BACK_MIN || difference + JUMP_MIN < Duration::ZERO;
-        (fits && !strays).then_some((passed, difference))
+        let early = || difference >= -JUMP_MIN && self.fits(passed, ticks);
+        let goes_on = if difference < Duration::ZERO { early() } else { difference <= FALLEN_BACK_MIN };
+        goes_on.then_some((passed, difference))
     }
 
     /// Whether its ticks are milliseconds, and cannot be microseconds.
@@ -171,9 +171,11 @@ impl StampClock {
 
     #[inline]
     fn begin_stamp(&mut self, at: Instant, val: u32) {
-        let known = self.stamp();
-        if known.is_none_or(|(stamp, _)| stamp != val) {
-            self.before = known.unwrap_or((val, at));
+        if self.stamp_since.is_none() {
+            return self.begin_first_stamp(at, val);
+        }
+        if self.stamp != val {
+            self.before = (self.stamp, self.stamp_since.known());
             (self.stamp, self.stamp_since) = (val, Maybe::of(at));
         }
     }
@@ -240,9 +242,9 @@ impl StampClock {
         if self.unknown || self.tick == Duration::ZERO {
             return None;
         }
-        if at - self.period_started >= REMEMBER_FOR {
+        if at >= self.period_ends {
             self.smallest = [Duration::MAX, self.smallest[0]];
-            self.period_started = at;
+            self.period_ends = at + REMEMBER_FOR;
         }
         let late = self.compare(at, passed, difference, overtook);
         self.unknown = self.step.may_be(late);

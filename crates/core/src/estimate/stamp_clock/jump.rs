@@ -13,6 +13,13 @@ impl StampClock {
         (self.stamp, self.stamp_since) = (0, Maybe::NONE);
     }
 
+    /// The first stamp after that, or at all.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begin_first_stamp(&mut self, at: Instant, val: u32) {
+        (self.before, self.stamp, self.stamp_since) = ((val, at), val, Maybe::of(at));
+    }
+
     /// Whether no packet has had a stamp as late as this one.
     pub(crate) fn is_unseen(&self, val: u32) -> bool {
         self.stamp_since.is_some() && self.is_newer(val)

@@ -67,9 +67,8 @@ impl Flow {
         let one = segment.payload_len <= mss; // the usual case, without a division
         let packets = if one { 1 } else { segment.payload_len.div_ceil(mss.max(1)) as u16 };
         self.ip_id.on_next(segment.ip_id, packets);
-        let late = self.clock.on_usual_packet(segment.at, segment.stamps.val, false);
         debug_assert!(!self.on_one_host, "what passes twice is not calm");
-        self.queued_on_way = late.into();
+        self.queued_on_way = self.clock.on_usual_packet(segment.at, segment.stamps.val, false);
         self.learn_peak(segment.at);
     }
 
