@@ -162,7 +162,7 @@ impl Neg for Duration {
     type Output = Self;
     #[inline]
     fn neg(self) -> Self {
-        Self(self.0.saturating_neg())
+        Self(minus(0, self.0))
     }
 }
 

@@ -24,8 +24,7 @@ const DISTANCE_MAX: Duration = Duration::from_secs(1);
 impl Connection {
     /// The time stamp an end echoes bounds its distance, with or without a handshake. A segment without
     /// ACK echoes nothing (RFC 7323, 3.2): a SYN may be retransmitted after the SYN-ACK.
-    #[expect(clippy::inline_always, reason = "the usual path is written out for either end")]
-    #[inline(always)]
+    #[inline]
     pub(super) fn learn_from_echo(&mut self, stamps: Timestamps, from: usize, echoes: bool) {
         self.echoes[from].on_stamp(stamps.val, self.now);
         if !echoes {
@@ -43,7 +42,7 @@ impl Connection {
     /// Takes a closer bound for an end, unless its time stamp `stamp` shows that it had not yet
     /// received what it seems to answer.
     #[inline(never)]
-    fn take_bound(&mut self, bound: Duration, from: usize, stamp: u32) {
+    pub(super) fn take_bound(&mut self, bound: Duration, from: usize, stamp: u32) {
         let known = self.tap_rtt[from].get();
         if known.is_some_and(|known| self.is_stale(bound, known, from, stamp)) {
             self.echoes[1 - from].forget_bound();
@@ -406,8 +405,7 @@ impl Connection {
     }
 
     /// An acknowledgement from this end shows a round trip between it and the capture.
-    #[expect(clippy::inline_always, reason = "the usual path is written out for either end")]
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn on_round_trip(&mut self, rtt: Duration, from: usize) {
         // Time the ACK itself spent queued on its way to the capture is not part of the path's round trip.
         let shown = rtt;

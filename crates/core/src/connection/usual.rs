@@ -20,8 +20,9 @@ use crate::estimate::maybe::Maybe;
 use crate::estimate::rounds;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
+use crate::rules::late_start;
 use crate::tally::ledger::Ledger;
-use crate::words::limits::{BURST_GAP, RTO_MIN};
+use crate::words::limits::{BURST_GAP, QUEUED_MIN, RTO_MIN};
 use crate::words::mark::Mark;
 use crate::words::report::Confidence;
 
@@ -285,7 +286,7 @@ impl Connection {
         self.now = segment.at;
         self.packets += 1;
         self.packet_range[1] = segment.packet;
-        self.learn_from_echo(segment.stamps, from, true);
+        self.learn_from_usual_echo(segment, from);
         self.last_packet[from] = Maybe::of(segment.at);
         let mss = self.sizes[from];
         self.flows[from].on_usual_packet(segment, mss);
@@ -306,12 +307,44 @@ impl Connection {
             let window = self.usual_window(segment, from);
             let (mss, peer) = (self.sizes[to], self.known_rtt(from));
             if let Some(rtt) = self.flows[to].on_usual_ack(segment, window, mss, peer) {
-                self.on_round_trip(rtt, from);
+                self.on_usual_round_trip(rtt, from);
             }
         } else {
             self.flows[to].on_repeated();
         }
         self.discard_if_answered(to, Some(segment.stamps.ecr));
+    }
+
+    /// [`Connection::learn_from_echo`] where both distances are known.
+    #[inline(always)]
+    fn learn_from_usual_echo(&mut self, segment: &Packed, from: usize) {
+        self.echoes[from].on_stamp(segment.stamps.val, segment.at);
+        if let Some(bound) = self.echoes[1 - from].on_echo(segment.stamps.ecr, segment.at, true)
+            && bound < self.known_rtt(from)
+        {
+            self.take_bound(bound, from, segment.stamps.val);
+        }
+    }
+
+    /// [`Connection::on_round_trip`] where both distances are known: nearly none is shorter, or was queued.
+    #[inline(always)]
+    fn on_usual_round_trip(&mut self, rtt: Duration, from: usize) {
+        let (least, to) = (self.known_rtt(from), 1 - from);
+        let queued = self.flows[from].queued_on_way.get().is_some_and(|waited| waited >= QUEUED_MIN);
+        if queued || rtt < least {
+            return self.on_round_trip(rtt, from);
+        }
+        self.path_memory.on_another(from, self.now, least, rtt);
+        let beyond = rtt - least;
+        self.flows[from].bound_late(beyond);
+        if let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == from) {
+            late_start::refute(open, self.now, beyond);
+        }
+        if self.flows[to].newly_acked > self.sizes[to] && beyond >= QUEUED_MIN {
+            self.path_memory.on_queued(from, self.now, beyond);
+        }
+        self.path_memory.on_least(from, self.now, least, QUEUED_MIN);
+        self.flows[to].rto.on_sample(rtt + self.known_rtt(to));
     }
 
     /// What a data segment changes before it is known which message it belongs to.

@@ -43,7 +43,8 @@ impl RtoEstimator {
         // trip. At the end of the first one mdev_max_us is still what the first sample set, so nothing
         // decays.
         let deviation = if error < Duration::ZERO { -error } else { error };
-        let target = deviation.times(4).max(RTO_MIN);
+        // Compared first: most deviate by less.
+        let target = if deviation <= RTO_MIN.divided_by(4) { RTO_MIN } else { deviation.times(4) };
         if target > self.rttvar {
             self.rttvar = target;
         } else if std::mem::replace(&mut self.settling, true) {

@@ -100,8 +100,9 @@ impl PathMemory {
     #[inline]
     pub(crate) fn on_least(&mut self, end: usize, now: Instant, least: Duration, much: Duration) {
         // Nothing is longer than the longest time, which stands for an unknown minimum.
-        let longer = least - self.min[end] >= much;
-        self.news |= longer && self.is_old(now);
+        if least - self.min[end] >= much && self.is_old(now) {
+            self.news = true;
+        }
     }
 
     /// A connection's own smallest round trip is `least` from `now` on, and was `known` before.
