@@ -87,12 +87,12 @@ impl Connection {
     /// The same for one end.
     #[inline(always)]
     fn on_usual_of(&mut self, segment: &Packed, marks: &[Mark], from: usize, ledger: &mut Ledger) -> bool {
-        let acknowledges = self.flows[1 - from].is_acknowledging(segment);
-        if !self.is_usual(segment, from, acknowledges) {
+        let acked = self.flows[1 - from].acknowledged_by(segment);
+        if !self.is_usual(segment, from, acked > 0) {
             return false;
         }
         self.on_usual_packet(segment, from);
-        self.on_usual_ack(segment, from, acknowledges);
+        self.on_usual_ack(segment, from, acked);
         if segment.payload_len == 0 {
             self.flows[from].on_usual_pure(segment.at);
             self.usual_rung(segment, from, None, ledger);
@@ -301,12 +301,12 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn on_usual_ack(&mut self, segment: &Packed, from: usize, acknowledges: bool) {
+    fn on_usual_ack(&mut self, segment: &Packed, from: usize, acked: u32) {
         let to = 1 - from;
-        if acknowledges {
+        if acked > 0 {
             let window = self.usual_window(segment, from);
             let (mss, peer) = (self.sizes[to], self.known_rtt(from));
-            if let Some(rtt) = self.flows[to].on_usual_ack(segment, window, mss, peer) {
+            if let Some(rtt) = self.flows[to].on_usual_ack(segment, (acked, window), mss, peer) {
                 self.on_usual_round_trip(rtt, from);
             }
         } else {
@@ -347,11 +347,13 @@ impl Connection {
         self.flows[to].rto.on_sample(rtt + self.known_rtt(to));
     }
 
-    /// What a data segment changes before it is known which message it belongs to.
+    /// What a data segment changes before it is known which message it belongs to. Returns how much was in
+    /// flight before it.
     #[inline(always)]
-    fn before_usual_data(&mut self, segment: &Packed, from: usize) {
+    fn before_usual_data(&mut self, segment: &Packed, from: usize) -> u32 {
         let flow = &self.flows[from];
-        if flow.flight() > 0 {
+        let flight = flow.flight();
+        if flight > 0 {
             self.models[from].may_be_restarted = false;
         } else {
             let silent = flow.last_data.as_ref().map_or(Duration::ZERO, |last| segment.at - last.at);
@@ -361,6 +363,7 @@ impl Connection {
             }
         }
         self.frames.on_passing(segment.payload_len, from);
+        flight
     }
 
     /// Nothing was in flight for longer than the shortest timer.
@@ -377,19 +380,19 @@ impl Connection {
     /// A request that ends the exchange before it, or the reply to one.
     #[inline(always)]
     fn on_message(&mut self, segment: &Packed, from: usize, ledger: &mut Ledger) {
-        self.before_usual_data(segment, from);
+        let flight = self.before_usual_data(segment, from);
         if from == CLIENT {
             self.turn_over_usual(segment, ledger);
         } else {
             self.answer_usual(segment);
         }
-        self.on_usual_data(segment, from);
+        self.on_usual_data(segment, from, flight);
     }
 
     /// A full segment after another: [`Connection::on_data`] if nothing can have stopped its sender.
     #[inline(never)]
     fn on_burst(&mut self, segment: &Packed, from: usize, ledger: &mut Ledger) {
-        self.before_usual_data(segment, from);
+        let flight = self.before_usual_data(segment, from);
         let (mss, flow) = (self.sizes[from], &self.flows[from]);
         let Some(before) = &flow.last_data else { return };
         let gap = (segment.at - before.at).at_least_zero();
@@ -399,7 +402,9 @@ impl Connection {
         let shares = [(busy, sure), (gap - busy, Confidence::Likely)];
         let (side, packets) = (flow.side, [before.packet, segment.packet]);
         let charges = move || shares.map(|share| Charge::in_burst(share, side, packets));
-        self.count_flight(segment, from, mss);
+        let (snd_una, room) = (flow.view.snd_una, flow.room_behind(segment.payload_len));
+        let flight = flight + segment.payload_len;
+        self.models[from].rounds.on_flight(segment.seq, flight, snd_una, room, mss);
         let path_rtt = self.known_rtt(CLIENT) + self.known_rtt(SERVER);
         let last = self.flows[from].on_burst_data(segment, mss, path_rtt);
         let Some(open) = self.open.as_deref_mut() else { return };
@@ -411,23 +416,13 @@ impl Connection {
         }
     }
 
-    /// Counts its sender's flight, this segment included.
-    #[inline(always)]
-    fn count_flight(&mut self, segment: &Packed, from: usize, mss: u32) {
-        let flow = &self.flows[from];
-        let (flight, snd_una) = (flow.flight() + segment.payload_len, flow.view.snd_una);
-        let room = flow.room_behind(segment.payload_len);
-        self.models[from].rounds.on_flight(segment.seq, flight, snd_una, room, mss);
-    }
-
     /// Adds the segment to its direction and to the message under way.
     #[inline(always)]
-    fn on_usual_data(&mut self, segment: &Packed, from: usize) {
-        let mss = self.sizes[from];
-        if from == CLIENT {
-            self.models[from].rounds.on_message(segment.seq);
-        }
-        self.count_flight(segment, from, mss);
+    fn on_usual_data(&mut self, segment: &Packed, from: usize, flight: u32) {
+        let (mss, len) = (self.sizes[from], segment.payload_len);
+        let room = self.flows[from].room_left();
+        let fills = room.is_some_and(|room| i64::from(room) < i64::from(mss) + i64::from(len));
+        self.models[from].rounds.begin_with(segment.seq, flight + len, fills);
         let last = self.flows[from].on_usual_data(segment, mss);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.count_usual(segment, from);

@@ -80,9 +80,7 @@ impl Connection {
         let mut usual = UsualBill::new(path, think, self.usual_confidence(open, think), flow.side);
         usual.packets = [asked.packet, segment.packet];
         usual.sure[0] = sure;
-        let model = &mut self.models[SERVER];
-        model.rounds.on_message(segment.seq);
-        model.on_quick_reply(think);
+        self.models[SERVER].on_quick_reply(think);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.on_reply(segment.seq, segment.at);
         open.answer(usual);
@@ -112,7 +110,6 @@ impl Connection {
             verdict.split.hold(Cause::ServerThink, &held);
         }
         let may_be_none = self.weigh_answer(open, segment.payload_len, &mut verdict);
-        self.models[SERVER].rounds.on_message(segment.seq);
         self.models[SERVER].on_first_reply(&verdict, reply, false);
         let late = late_answer::seems(&self.flows[SERVER], &whole, &verdict.split);
         let Some(open) = self.open.as_deref_mut() else { return };

@@ -79,6 +79,16 @@ impl Rounds {
         self.growth.interrupt();
     }
 
+    /// [`Self::on_message`] and [`Self::on_flight`] of its first segment, before which everything was
+    /// acknowledged; it `fills` the peer's window if no other one fits in.
+    #[inline]
+    pub(crate) fn begin_with(&mut self, first: Seq, flight: u32, fills: bool) {
+        (self.started, self.flight) = (Some(first), flight);
+        self.growth.interrupt();
+        self.largest = self.largest.max(flight);
+        self.filled.now |= fills;
+    }
+
     /// Segments were lost: growth from here on is recovery or congestion avoidance.
     pub(crate) fn on_loss(&mut self) {
         (self.lost, self.growing, self.regrown) = (true, false, false);

@@ -50,11 +50,15 @@ impl Flow {
             Some(last) if class == SegmentClass::New && last.queue != SendQueue::Emptied => {
                 self.unusual.shown().cadence.on_segment(at - last.at, last.len);
             }
-            _ => {
-                if let Some(shown) = self.unusual.known() {
-                    shown.cadence.interrupt();
-                }
-            }
+            _ => self.interrupt_beat(),
+        }
+    }
+
+    /// The same after an empty queue.
+    #[inline]
+    pub(super) fn interrupt_beat(&mut self) {
+        if let Some(shown) = self.unusual.known() {
+            shown.cadence.interrupt();
         }
     }
 

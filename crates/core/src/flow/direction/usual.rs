@@ -97,12 +97,13 @@ impl Flow {
         self.newly_acked = 0;
     }
 
-    /// Whether this segment acknowledges something new, and nothing that was not sent.
+    /// How many bytes this segment is the first to acknowledge, if it acknowledges nothing that was not sent.
     #[inline(always)]
-    pub(crate) fn is_acknowledging(&self, segment: &Packed) -> bool {
-        self.highest_ack.is_some_and(|acked| segment.ack.after(acked))
-            && self.snd_nxt.is_some_and(|nxt| segment.ack.at_or_before(nxt))
-            && self.in_transit.len() < REMEMBERED_MAX
+    pub(crate) fn acknowledged_by(&self, segment: &Packed) -> u32 {
+        let (Some(acked), Some(nxt)) = (self.highest_ack, self.snd_nxt) else { return 0 };
+        let new = segment.ack - acked;
+        let usual = new > 0 && segment.ack.at_or_before(nxt) && self.in_transit.len() < REMEMBERED_MAX;
+        if usual { new as u32 } else { 0 }
     }
 
     /// [`Flow::on_ack`] of an ACK of new data, where nothing was missing.
@@ -110,13 +111,11 @@ impl Flow {
     pub(crate) fn on_usual_ack(
         &mut self,
         segment: &Packed,
-        window: u32,
+        (acked, window): (u32, u32),
         mss: u32,
         rtt_to_receiver: Duration,
     ) -> Option<Duration> {
-        let (ack, before) = (segment.ack, self.highest_ack);
-        // More than before, and nothing that was not sent.
-        let acked = before.map_or(0, |before| (ack - before) as u32);
+        let ack = segment.ack;
         self.newly_acked = acked;
         self.large.on_acknowledged(acked, mss);
         self.highest_ack = Some(ack);
@@ -155,12 +154,16 @@ impl Flow {
         let newest_at = newest.map(|sent| sent.at);
         let rtt = newest_at.map(|sent| (at - sent).at_least_zero());
         let repaired = newest.is_some_and(|sent| sent.retransmitted);
-        let count = if segment.payload_len > 0 { &mut self.acked_with_data } else { &mut self.acked_bare };
-        *count = count.saturating_add(1);
-        if segment.payload_len == 0 && acked <= mss && !repaired {
-            self.learn_timer(rtt, rtt_to_receiver);
+        let mut windows = None;
+        if segment.payload_len > 0 {
+            self.acked_with_data = self.acked_with_data.saturating_add(1);
+        } else {
+            self.acked_bare = self.acked_bare.saturating_add(1);
+            if acked <= mss && !repaired {
+                self.learn_timer(rtt, rtt_to_receiver);
+            }
+            windows = Some([self.last_window(), window]);
         }
-        let windows = (segment.payload_len == 0).then(|| [self.last_window(), window]);
         self.learn_unread(windows);
         if acked <= mss && segments <= 1 && whole && self.acknowledgements.best().is_none() {
             // A single segment says nothing about the link.
@@ -240,7 +243,8 @@ impl Flow {
         let forced = self.pushed_run.saturating_add(len) >= self.forced_push_after();
         let queue = if forced || self.view.cuts(end) { SendQueue::Unknown } else { SendQueue::Emptied };
         self.pushed_run = 0;
-        self.on_last(segment, queue)
+        self.interrupt_beat();
+        self.on_last(segment, queue, len) // nothing else is in flight here
     }
 
     /// Whether only the bottleneck can have delayed a full segment that comes right after `last`, a moment
@@ -297,16 +301,17 @@ impl Flow {
         }
         let pushed = segment.flags.psh();
         self.pushed_run = if pushed { 0 } else { self.pushed_run.saturating_add(len) };
-        self.on_last(segment, if pushed { SendQueue::Unknown } else { SendQueue::More })
+        self.learn_beat(at, SegmentClass::New);
+        self.on_last(segment, if pushed { SendQueue::Unknown } else { SendQueue::More }, self.outstanding())
     }
 
     /// Keeps a segment as the last one with data, and what it says about the queue after it. The caller gets
     /// it as it is built, without copying what was just written.
     #[inline(always)]
-    fn on_last(&mut self, segment: &Packed, queue: SendQueue) -> LastData {
+    fn on_last(&mut self, segment: &Packed, queue: SendQueue, flight: u32) -> LastData {
+        debug_assert_eq!(flight, self.outstanding(), "what is in flight is known");
         self.view.unanswered_since = Maybe::NONE;
         self.missed_since_data = 0;
-        self.learn_beat(segment.at, SegmentClass::New);
         let snd_una = self.view.snd_una;
         let before = self.last_data.as_ref();
         let last = LastData {
@@ -314,7 +319,7 @@ impl Flow {
             packet: segment.packet,
             queue,
             len: segment.payload_len,
-            flight: self.outstanding(),
+            flight,
             flight_segments: self.sent.len() as u16,
             stamp: Some(segment.stamps.val),
             snd_una,
