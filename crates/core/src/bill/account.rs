@@ -80,12 +80,17 @@ impl Account {
         self.usual.as_ref()
     }
 
-    /// Charges the way back from the capture to the requester.
+    /// Charges the way back from the capture to the requester, after `packet`: as `charge`, if that is needed.
     #[inline]
-    pub(crate) fn charge_back(&mut self, way: &Charge) {
-        let Some(usual) = &mut self.usual else { return self.charge(way) };
-        (usual.back, usual.last) = (way.ns.at_least_zero(), way.evidence[0]);
-        usual.sure[1] = way.confidence;
+    pub(crate) fn charge_back(
+        &mut self,
+        (ns, confidence): (Duration, Confidence),
+        packet: u64,
+        charge: impl FnOnce() -> Charge,
+    ) {
+        let Some(usual) = &mut self.usual else { return self.charge(&charge()) };
+        (usual.back, usual.last) = (ns.at_least_zero(), packet);
+        usual.sure[1] = confidence;
         self.total = usual.total();
     }
 
@@ -242,7 +247,7 @@ mod tests {
             let (mut charged, mut kept) = (Account::default(), Account::default());
             usual.charges().iter().for_each(|charge| charged.charge(charge));
             kept.begin_usual(UsualBill { back: Duration::ZERO, last: 0, ..usual });
-            kept.charge_back(&usual.charges()[2]);
+            kept.charge_back((usual.back, usual.sure[1]), usual.last, || usual.charges()[2].clone());
             assert_eq!(kept.total(), charged.total());
             let lines = kept.usual().map(|usual| usual.lines().bill().lines());
             assert_eq!(lines, Some(charged.bill().lines()));

@@ -87,7 +87,7 @@ impl UsualBill {
         // is one.
         let behind = own.ns.is_positive() && !self.way.is_positive();
         let lines = if behind { [own, way] } else { [way, own] };
-        UsualTold { whole: Whole::Reply(self), total: self.total(), lines, count }
+        UsualTold { whole: Whole::Reply(self), total: way.ns + own.ns, lines, count }
     }
 
     /// The lines of an account with these charges.

@@ -364,8 +364,11 @@ impl Connection {
 
     #[inline]
     pub(super) fn closed(&mut self, ledger: &mut Ledger) -> Closed {
-        let service = ledger.services.key(self.ends.end(SERVER), self.service);
-        self.service = Some(service);
+        let known = self.service.filter(|key| ledger.services.holds(*key));
+        let service = known.unwrap_or_else(|| ledger.services.key(self.ends.end(SERVER)));
+        if known.is_none() {
+            self.service = Some(service);
+        }
         Closed {
             connection: self.id,
             service,

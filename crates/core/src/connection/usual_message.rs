@@ -77,13 +77,15 @@ impl Connection {
         // If an end turns out to be nearer with this, another host may sit beyond it.
         let plain = !queued && !late && !link && !self.path_memory.news;
         let Some(sure) = all_path.filter(|_| plain) else { return self.answer_delayed(segment) };
-        let mut usual = UsualBill::new(path, think, self.usual_confidence(open, think), flow.side);
-        usual.packets = [asked.packet, segment.packet];
-        usual.sure[0] = sure;
+        let (confidence, server) = (self.usual_confidence(open, think), flow.side);
+        let packets = [asked.packet, segment.packet];
         self.models[SERVER].on_quick_reply(think);
         let Some(open) = self.open.as_deref_mut() else { return };
         open.on_reply(segment.seq, segment.at);
-        open.answer(usual);
+        open.answer(|| {
+            let sure = [sure, Confidence::Certain];
+            UsualBill { sure, packets, ..UsualBill::new(path, think, confidence, server) }
+        });
     }
 
     /// What a reply to a request in two pieces shows of them.

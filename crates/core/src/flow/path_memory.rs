@@ -65,6 +65,12 @@ impl PathMemory {
         Some(self.min[end]).filter(|min| *min < Duration::MAX)
     }
 
+    /// By how much a round trip is longer than that; negative if none is known.
+    #[inline]
+    pub(crate) fn above(&self, end: usize, rtt: Duration) -> Duration {
+        rtt - self.min[end] // an unknown minimum is the longest time
+    }
+
     /// The smallest round trip that a handshake took, even if later segments were acknowledged
     /// sooner.
     pub(crate) fn shown(&self, end: usize) -> Option<Duration> {

@@ -140,8 +140,10 @@ fn is_agreed(pair: &Pair<'_>, end: usize) -> bool {
 /// between these hosts; nothing if that is too little for a queue.
 #[inline]
 pub(crate) fn above_least(path_memory: &PathMemory, end: usize, tap_rtt: Duration) -> Option<Duration> {
-    let path = path_memory.min(end).filter(|path| tap_rtt - *path >= QUEUED_MIN)?;
-    Some(tap_rtt - path).filter(|above| *above >= path.divided_by(QUEUE_SHARE))
+    let above = path_memory.above(end, tap_rtt);
+    // Compared first: most are hardly longer.
+    let path = path_memory.min(end).filter(|_| above >= QUEUED_MIN)?;
+    (above >= path.divided_by(QUEUE_SHARE)).then_some(above)
 }
 
 /// How much of the excess `above` was queueing, and whether such a queue was seen; nothing if there
@@ -197,8 +199,8 @@ pub(crate) fn charge_usual_way_back(
     (rtt, sure): (Duration, Confidence),
     packet: u64,
 ) {
-    let way = Charge::new(Cause::RoundTrip, side, rtt, sure);
-    account.charge_back(&way.evidence(packet, 0));
+    let way = || Charge::new(Cause::RoundTrip, side, rtt, sure).evidence(packet, 0);
+    account.charge_back((rtt, sure), packet, way);
 }
 
 /// The same for an answer that had not reached the requester when it should have.

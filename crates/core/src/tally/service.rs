@@ -106,15 +106,16 @@ impl Services {
         }
     }
 
-    /// Where the bills of this server are collected. `known` is the earlier answer.
-    pub(crate) fn key(&mut self, endpoint: Endpoint, known: Option<ServiceKey>) -> ServiceKey {
-        match known {
-            Some(key) if self.slots[key.slot as usize].generation == key.generation => key,
-            _ => {
-                let slot = self.slot(endpoint);
-                ServiceKey { slot, generation: self.slots[slot as usize].generation }
-            }
-        }
+    /// Where the bills of this server are collected.
+    pub(crate) fn key(&mut self, endpoint: Endpoint) -> ServiceKey {
+        let slot = self.slot(endpoint);
+        ServiceKey { slot, generation: self.slots[slot as usize].generation }
+    }
+
+    /// Whether that is still where they are.
+    #[inline]
+    pub(crate) fn holds(&self, key: ServiceKey) -> bool {
+        self.slots[key.slot as usize].generation == key.generation
     }
 
     fn slot(&mut self, endpoint: Endpoint) -> u32 {

@@ -92,14 +92,14 @@ impl Open {
     /// The reply's path starts at the end of the request's, after a usual reply: [`Path::branch`]
     /// with nothing aside.
     #[inline]
-    pub(crate) fn answer(&mut self, usual: UsualBill) {
+    pub(crate) fn answer(&mut self, usual: impl FnOnce() -> UsualBill) {
         let account = self.request.settle();
         self.reply.clear();
         if account.is_empty() {
-            self.reply.account.begin_usual(usual);
+            self.reply.account.begin_usual(usual()); // built where it is kept
         } else {
             self.reply.account.copy_from(account);
-            self.reply.account.charge_usual(&usual);
+            self.reply.account.charge_usual(&usual());
         }
     }
 

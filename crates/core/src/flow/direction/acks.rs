@@ -76,7 +76,9 @@ impl Flow {
         let (Some(ack), Some(snd_una), Some(right_edge), Some(nxt)) = known else {
             return self.learn(now, rtt_to_sender, mss);
         };
-        if ack.at + early_by(rtt_to_sender) > now {
+        // A whole round trip later it has certainly arrived, nearly always.
+        let departs = ack.at + rtt_to_sender;
+        if departs > now && ack.at + early_by(rtt_to_sender) > now {
             return;
         }
         let room = right_edge - nxt;
@@ -90,7 +92,7 @@ impl Flow {
         }
         let latest = view.latest_is(small_acked, all_acked);
         *latest = Some(ClockingAck {
-            earliest_departure: ack.at + rtt_to_sender,
+            earliest_departure: departs,
             packet: ack.packet,
             rtt: ack.rtt,
             repaired: ack.repaired,
@@ -101,7 +103,7 @@ impl Flow {
             room,
             left: (nxt - ack.ack).max(0) as u32,
         });
-        view.unanswered_since.set_first(ack.at + rtt_to_sender);
+        view.unanswered_since.set_first(departs);
         view.reach(ack.right_edge);
         (view.window, view.unscaled, view.snd_una) = (ack.window, ack.unscaled, Some(ack.ack));
         view.window_peak = view.window_peak.max(ack.window);
