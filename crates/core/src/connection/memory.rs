@@ -23,8 +23,11 @@ impl Connection {
     #[inline]
     pub(crate) fn count_heap(&mut self, marks: &[Mark]) -> Option<usize> {
         let packets = self.packets;
-        let now = if packets < 16 { packets.is_power_of_two() } else { packets.is_multiple_of(16) };
-        (now || marks.len() > 1).then(|| self.count_all_heap())
+        // Most are neither: one comparison after the other.
+        if packets.is_multiple_of(16) || packets < 16 && packets.is_power_of_two() || marks.len() > 1 {
+            return Some(self.count_all_heap());
+        }
+        None
     }
 
     /// The same after an unusual segment, which may have added to it.

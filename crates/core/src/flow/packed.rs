@@ -277,13 +277,13 @@ impl PackedSegments {
         self.chunks.push(spare.take());
     }
 
-    /// The segments in pieces of `len`, which divides the length of a chunk.
+    /// The n-th piece of `len` segments, or fewer if it is the last; `len` divides the length of a chunk.
     #[inline]
-    pub(crate) fn pieces(&self, len: usize) -> impl Iterator<Item = Piece<'_>> {
-        let left = (0..self.len).step_by(CHUNK_LEN).map(|begin| self.len - begin);
-        let chunks = self.chunks.iter().zip(left);
-        let pieces = chunks.flat_map(move |(chunk, left)| chunk[..left.min(CHUNK_LEN)].chunks(len));
-        pieces.map(|packed| Piece { packed, all: self })
+    pub(crate) fn piece(&self, n: usize, len: usize) -> Option<Piece<'_>> {
+        let (begin, left) = (n * len, self.len.saturating_sub(n * len));
+        let (chunk, at) = (self.chunks.get(begin / CHUNK_LEN)?, begin % CHUNK_LEN);
+        let packed = chunk.get(at..at + len.min(left)).filter(|packed| !packed.is_empty())?;
+        Some(Piece { packed, all: self })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -477,7 +477,7 @@ mod tests {
             }
             assert_eq!(packed.len(), segments.len());
             let (mut given, mut shown) = (Vec::new(), 0);
-            for piece in packed.pieces(3) {
+            for piece in (0..).map_while(|n| packed.piece(n, 3)) {
                 assert_eq!(piece.packed()[0].hash, given.len() as u32);
                 for packed in piece.packed() {
                     assert_eq!(packed.hash as usize, given.len());

@@ -300,10 +300,13 @@ impl Reader {
             self.next_of_others(buf, at_eof)
         };
         if let Event::Packet(packet) = &mut step.event {
-            if packet.at > self.stamps.until
-                && let Some(first) = self.weigh_time(packet, buf, step.consumed, at_eof)
-            {
-                return Step { consumed: 0, event: first };
+            if packet.at > self.stamps.until {
+                // A copy is weighed: what a function is lent lies in memory, also where it is not called.
+                let mut weighed = *packet;
+                if let Some(first) = self.weigh_time(&mut weighed, buf, step.consumed, at_eof) {
+                    return Step { consumed: 0, event: first };
+                }
+                *packet = weighed;
             }
             self.stamps.last = packet.at;
         }

@@ -27,23 +27,26 @@ impl Shard {
     /// Works on segments between the same hosts, or a few pairs of them. While one piece is worked on,
     /// the state that the next two need is on its way from memory.
     pub(super) fn on_group(&mut self, group: &PackedSegments) {
-        let (mut near, mut far) = (None, None);
-        let mut pieces = group.pieces(AHEAD).map(Some).chain([None, None]).peekable();
-        let mut far_away = group.pieces(AHEAD).skip(3);
-        while let Some(next) = pieces.next() {
-            if let Some(piece) = far_away.next() {
+        // The next piece takes the place of the one before last, so that none is moved.
+        let mut aheads = [const { None }; 3];
+        let [mut near, mut far, mut next] = [0, 1, 2];
+        let mut n = 0;
+        while n < 2 || group.piece(n - 2, AHEAD).is_some() {
+            if let Some(piece) = group.piece(n + 3, AHEAD) {
                 piece.packed().iter().for_each(tcpwhy_ahead::fetch);
             }
-            let next = next.map(|piece| self.fetch_connections(piece));
-            if let Some(Some(behind)) = pieces.peek() {
+            aheads[next] = group.piece(n, AHEAD).map(|piece| self.fetch_connections(piece));
+            if let Some(behind) = group.piece(n + 1, AHEAD) {
                 behind.packed().iter().for_each(|packed| self.table.fetch(packed.hash));
             }
-            if let Some(far) = &far {
+            if let Some(far) = &aheads[far] {
                 self.fetch_exchanges(far);
             }
-            if let Some(now) = std::mem::replace(&mut near, std::mem::replace(&mut far, next)) {
-                self.on_piece(&now);
+            if let Some(now) = &aheads[near] {
+                self.on_piece(now);
             }
+            (near, far, next) = (far, next, near);
+            n += 1;
         }
     }
 
