@@ -17,6 +17,7 @@ use super::turns::PIECES_MAX;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::estimate::maybe::Maybe;
+use crate::estimate::polls::Polls;
 use crate::estimate::rounds;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
@@ -271,7 +272,7 @@ impl Connection {
             && open.reply.is_settled()
             && !open.is_guess
             && !open.is_unheard
-            && open.waited < self.roles.polls().wait_min()
+            && (open.waited < Polls::wait_least() || open.waited < self.roles.polls().wait_min())
             && !self.roles.watch()
     }
 

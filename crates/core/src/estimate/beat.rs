@@ -45,13 +45,20 @@ impl Cadence {
     }
 
     /// A segment left `gap` after one of `len` bytes that had more queued after it.
+    #[inline]
     pub(crate) fn on_segment(&mut self, gap: Duration, len: u32) {
-        if gap >= LONG {
-            *self = Self::NONE;
-            return;
-        }
         if gap < BURST_GAP && self.lasts == Duration::ZERO {
             (self.gap, self.len) = (gap, len);
+        } else {
+            self.on_later_segment(gap, len);
+        }
+    }
+
+    /// The same outside a burst, or after a beat that lasted.
+    #[inline(never)]
+    fn on_later_segment(&mut self, gap: Duration, len: u32) {
+        if gap >= LONG {
+            *self = Self::NONE;
             return;
         }
         // Cross-multiplied, to avoid a division for each packet.

@@ -81,6 +81,12 @@ impl Polls {
         }
     }
 
+    /// No shorter wait is looked at, whatever has been seen.
+    #[inline]
+    pub(crate) const fn wait_least() -> Duration {
+        WAIT_MIN_AGAIN
+    }
+
     /// The least wait that is looked at.
     #[inline]
     pub(crate) fn wait_min(&self) -> Duration {

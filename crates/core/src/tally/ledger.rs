@@ -320,10 +320,7 @@ impl Ledger {
         let by_clock = closed.by_clock.unwrap_or(elapsed);
         self.by_clock += by_clock;
         self.kinds[closed.kind as usize] += 1;
-        let is_worst = self.services.close(closed, bill);
-        for n in 0..bill.count() {
-            self.totals.add(bill.brief(n));
-        }
+        let is_worst = self.services.close(closed, bill, &mut self.totals);
         if !self.lists(closed.connection) {
             return;
         }

@@ -13,6 +13,7 @@ use crate::estimate::histogram::Spread;
 use crate::tally::alike::{Alike, FORMED};
 use crate::tally::closed::{Closed, ServiceKey};
 use crate::tally::tallied::Tallied;
+use crate::tally::totals::Totals;
 use crate::words::cause::{Cause, Side};
 use crate::words::ids::UNNUMBERED;
 use crate::words::report::{Confidence, Detail, Finding, Kind, Servers, SlowHits};
@@ -145,9 +146,10 @@ impl Services {
         slot
     }
 
-    /// Takes a finished setup, exchange or one-way message. Returns whether it is the most expensive of a
-    /// finding so far.
-    pub(crate) fn close(&mut self, closed: &Closed, bill: impl Told) -> bool {
+    /// Takes a finished setup, exchange or one-way message, and adds its lines to the `totals`. Returns
+    /// whether it is the most expensive of a finding so far.
+    #[inline]
+    pub(crate) fn close(&mut self, closed: &Closed, bill: impl Told, totals: &mut Totals) -> bool {
         let elapsed = bill.total();
         let mut is_worst = false;
         let service = &mut self.slots[closed.service.slot as usize];
@@ -156,6 +158,7 @@ impl Services {
         service.elapsed_by_kind[closed.kind as usize] += elapsed;
         for n in 0..bill.count() {
             let line = bill.brief(n);
+            totals.add(line);
             if line.ns >= HIT_MIN || line.ns.times(HIT_SHARE) >= elapsed {
                 self.tallied.values += 1;
                 self.tallied.causes |= 1 << (line.cause as u32 % u64::BITS);

@@ -147,7 +147,7 @@ impl Flow {
         let Some(last) = self.last_data.as_ref().filter(|last| last.queue != SendQueue::Emptied) else {
             return false;
         };
-        let soon = path_rtt.divided_by(4).max(Duration::from_micros(200));
+        let soon = || gap < Duration::from_micros(200) || gap < path_rtt.divided_by(4);
         if self.queued_on_way.get().is_some_and(|queued| queued >= gap) {
             return true;
         }
@@ -157,9 +157,9 @@ impl Flow {
             return false;
         }
         let usual = || self.arrivals.spacing().is_some_and(|usual| gap < usual.times(3));
-        if gap < STAMP_BLUR && (gap < soon || usual()) {
+        if gap < STAMP_BLUR && (soon() || usual()) {
             return true;
         }
-        self.sent_apart(last, stamps).map_or(gap < soon, |apart| apart <= gap.divided_by(2))
+        self.sent_apart(last, stamps).map_or_else(soon, |apart| apart <= gap.divided_by(2))
     }
 }

@@ -288,7 +288,10 @@ impl Flow {
             self.arrivals.interrupt(); // the sender had waited for the last ACK
         }
         self.snd_nxt = Some(end);
-        self.remember(end, at, false);
+        if self.sent.len() >= REMEMBERED_MAX {
+            self.sent.pop_front();
+        }
+        self.sent.push_back_with(|| Sent { end, at, retransmitted: false });
         self.bytes += u64::from(len);
         self.large.on_full();
         let stamps = Some(segment.stamps);
