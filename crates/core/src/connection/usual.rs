@@ -230,7 +230,7 @@ impl Connection {
         let flow = &self.flows[from];
         segment.payload_len < self.sizes[from]
             && segment.flags.psh()
-            && flow.is_acknowledged()
+            && flow.highest_ack == Some(segment.seq) // which comes next
             && flow.has_emptied_its_queue()
             && !flow.view.had_no_room()
             && self.ladder.is_none()
@@ -353,7 +353,7 @@ impl Connection {
     #[inline(always)]
     fn before_usual_data(&mut self, segment: &Packed, from: usize) -> u32 {
         let flow = &self.flows[from];
-        let flight = flow.flight();
+        let flight = flow.view.flight_before(segment.seq);
         if flight > 0 {
             self.models[from].may_be_restarted = false;
         } else {
@@ -421,8 +421,8 @@ impl Connection {
     #[inline(always)]
     fn on_usual_data(&mut self, segment: &Packed, from: usize, flight: u32) {
         let (mss, len) = (self.sizes[from], segment.payload_len);
-        let room = self.flows[from].room_left();
-        let fills = room.is_some_and(|room| i64::from(room) < i64::from(mss) + i64::from(len));
+        let room = self.flows[from].view.right_edge.map(|edge| i64::from(edge - segment.seq));
+        let fills = room.is_some_and(|room| room < i64::from(mss) + i64::from(len));
         self.models[from].rounds.begin_with(segment.seq, flight + len, fills);
         let last = self.flows[from].on_usual_data(segment, mss);
         let Some(open) = self.open.as_deref_mut() else { return };

@@ -121,6 +121,12 @@ impl View {
         self.right_edge == Some(end) || self.has_moved && self.right_edges_before.contains(&end)
     }
 
+    /// Bytes in flight, as the sender knew it, before the byte that it sends next.
+    #[inline]
+    pub(crate) fn flight_before(&self, next: Seq) -> u32 {
+        self.snd_una.map_or(0, |snd_una| (next - snd_una).max(0) as u32)
+    }
+
     /// The window now reaches up to `right_edge`.
     #[inline]
     pub(crate) fn reach(&mut self, right_edge: Seq) {

@@ -284,10 +284,11 @@ impl Flow {
     #[inline]
     pub(crate) fn on_burst_data(&mut self, segment: &Packed, mss: u32, path_rtt: Duration) -> LastData {
         let (at, len, end) = (segment.at, segment.payload_len, segment.seq + segment.payload_len);
-        if self.snd_nxt == self.view.snd_una {
+        if self.view.snd_una == Some(segment.seq) {
             self.arrivals.interrupt(); // the sender had waited for the last ACK
         }
         self.snd_nxt = Some(end);
+        let flight = self.outstanding();
         if self.sent.len() >= REMEMBERED_MAX {
             self.sent.pop_front();
         }
@@ -305,7 +306,7 @@ impl Flow {
         let pushed = segment.flags.psh();
         self.pushed_run = if pushed { 0 } else { self.pushed_run.saturating_add(len) };
         self.learn_beat(at, SegmentClass::New);
-        self.on_last(segment, if pushed { SendQueue::Unknown } else { SendQueue::More }, self.outstanding())
+        self.on_last(segment, if pushed { SendQueue::Unknown } else { SendQueue::More }, flight)
     }
 
     /// Keeps a segment as the last one with data, and what it says about the queue after it. The caller gets
