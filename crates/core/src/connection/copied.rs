@@ -94,7 +94,9 @@ impl Connection {
             let spare = if earlier { open.request.only_spare() } else { None };
             let late = spare.map_or(Duration::ZERO, |spare| open.reply.revise(Revision::CopySpare(spare)));
             let packets = open.reply.last.map_or([0; 2], |last| [last.packet, segment.packet]);
-            let ns = (stood - late).at_least_zero();
+            // The clock went on in between, while both came together: as late as the answer seemed by it, it was.
+            let seemed = open.reply.take_seemed_late().unwrap_or_default();
+            let ns = (stood.max(seemed) - late).at_least_zero();
             open.reply.revise(Revision::AnswerStood { server: self.flows[from].side, ns, packets });
         }
         let path = if from == open.initiator { &mut open.request } else { &mut open.reply };

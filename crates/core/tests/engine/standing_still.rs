@@ -202,6 +202,17 @@ fn what_a_copy_shows_of_an_answer_s_way_its_stamp_has_told() {
     assert!(queued >= ms(560) && queued <= ms(575), "{seen}");
 }
 
+/// A hotspot's path stalls: a request's acknowledgement, its answer and the answer's copy come 210, 298 and 88 ms late, the last two together, by a
+/// clock that had shown no rate until then (frames 2343 to 2357 of a laptop's capture). The copy alone shows a timer; the clock shows all of it.
+#[test]
+fn an_answer_that_comes_with_its_copy_stood_as_long_as_its_clock_says() {
+    let text = "handshake\n +1 C 74 #q\n q+0 S ack late=210\n q+211 C 0..74\n +0 S ack late=390\n q+304 S 773 late=298 #r\n r+211 S 0..773 late=88.5\n r+0 C ack\n +1 C fin";
+    let seen = log(text).rtt(ms(6)).seen_at(End::Client);
+    let (queued, own) = (seen.spent(Cause::Queueing, Path), seen.spent(Cause::ServerThink, Server));
+    assert!((queued - ms(298)).as_nanos().abs() <= ms(3).as_nanos(), "{seen}");
+    assert!((own - ms(304)).as_nanos().abs() <= ms(3).as_nanos(), "{seen}");
+}
+
 /// Nothing shows when a reply left, 200 ms after its request: neither a retransmission of the previous reply
 /// that comes with it, nor one sent by a data centre's timer after 0.9 ms (rto_min, ip-route(8)), nor a probe
 /// (RFC 8985, 7.3), nor one of the request whose sequence numbers equal the reply's.
