@@ -423,17 +423,31 @@ pub const fn noun(kind: Kind) -> &'static str {
     }
 }
 
-/// `38 of 40 exchanges`, `all 40 exchanges`, `the only exchange`.
+/// Whether a capture has one item of this kind in all: a server may have one, and others more.
+pub(crate) fn has_one(report: &Report, kind: Kind) -> bool {
+    let all = match kind {
+        Kind::Setup => report.setups,
+        Kind::Exchange => report.exchanges,
+        Kind::OneWay => report.one_way,
+        Kind::Subscription => report.subscriptions,
+    };
+    all == 1
+}
+
+/// `38 of 40 exchanges`, `all 40 exchanges`, `the only exchange`; `one exchange` of a server that has no
+/// more, where others do.
 struct Subject {
     hits: u64,
     of: u64,
     noun: &'static str,
+    is_only: bool,
 }
 
 impl Subject {
     fn of(report: &Report, finding: &Finding) -> Self {
         let hits = finding.slow.map_or(finding.hits, |slow| slow.hits);
-        Self { hits, of: finding.of, noun: noun(kind(report, finding)) }
+        let kind = kind(report, finding);
+        Self { hits, of: finding.of, noun: noun(kind), is_only: has_one(report, kind) }
     }
 
     fn verb(&self, many: &'static str, one: &'static str) -> &'static str {
@@ -444,7 +458,8 @@ impl Subject {
 impl std::fmt::Display for Subject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.hits, self.of) {
-            (1, 1) => write!(f, "the only {}", self.noun),
+            (1, 1) if self.is_only => write!(f, "the only {}", self.noun),
+            (1, 1) => write!(f, "one {}", self.noun),
             (2, 2) => write!(f, "both {}s", self.noun),
             (hits, of) if hits == of => write!(f, "all {}", counted(of, self.noun)),
             (hits, of) => {

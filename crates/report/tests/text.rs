@@ -36,6 +36,21 @@ fn a_stall_in_the_servers_reply_blames_the_server() {
     );
 }
 
+/// One exchange of its server, and the only one of all.
+#[test]
+fn what_one_server_has_once_is_the_only_one_only_if_no_other_has_more() {
+    let mut report = of(vec![finding(Cause::NagleDelayedAck, Side::Server, ms(44), 1, 1)]);
+    for (exchanges, subject) in [(1, "The only exchange waits 44.0 ms"), (3, "One exchange waits 44.0 ms")] {
+        report.exchanges = exchanges;
+        let shown = text::overview(&report, &[capture("client.pcapng")], AGAIN, Style::default());
+        assert!(
+            answer(&report).starts_with(subject)
+                && shown.contains(&format!("on {}", &subject.to_lowercase()[..8])),
+            "{shown}"
+        );
+    }
+}
+
 #[test]
 fn exchanges_that_take_as_long_without_the_wait_are_no_contrast() {
     let mut held = finding(Cause::Cork, Side::Server, ms(207), 13, 16);

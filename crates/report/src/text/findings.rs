@@ -7,7 +7,7 @@ use tcpwhy_wire::Duration;
 
 use super::layout::{columns, left, wrap};
 use super::{Stacks, Style};
-use crate::answer::{Class, answer, class, kind, matters, noun, sentence};
+use crate::answer::{Class, answer, class, has_one, kind, matters, noun, sentence};
 use crate::capture::{CaptureInfo, frame};
 use crate::escape::visible;
 use crate::quantity::{bytes, count, counted, per_mille, percent, rate, time};
@@ -147,9 +147,11 @@ fn tell(
 /// The time it took, and its distribution; a single wait has none.
 fn cost(report: &Report, finding: &Finding) -> String {
     let (ns, share) = (time(finding.ns), percent(finding.ns, report.elapsed));
-    let noun = noun(kind(report, finding));
+    let kind = kind(report, finding);
+    let noun = noun(kind);
     let whose = match (finding.hits, finding.of) {
-        (1, 1) => format!("the only {noun}"),
+        (1, 1) if has_one(report, kind) => format!("the only {noun}"),
+        (1, 1) => format!("one {noun}"),
         (hits, of) => format!("{} of {}", count(hits), counted(of, noun)),
     };
     let spread = match finding.hits {
