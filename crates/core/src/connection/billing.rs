@@ -6,7 +6,7 @@ use super::Connection;
 use super::beside::matters_little;
 use super::closing::doubt_pauses;
 use super::talk::Talk;
-use super::turn::{Follows, Paired};
+use super::turn::{Follows, Paired, STREAM_MIN, STREAM_PIECES};
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::bill::exchange::pieces::Timing;
@@ -33,11 +33,6 @@ use crate::words::report::{Confidence, Trigger};
 /// The most a woken writer takes to go on writing.
 const BEHIND_TAIL_MAX: Duration = Duration::from_millis(1);
 
-/// A reply of at least this many pieces, each written by itself, may be a stream that nobody waits for (media
-/// sent as it comes, RFC 2326, 10.12). Source: none written down.
-pub(super) const STREAM_PIECES: usize = 32;
-/// ... and one that lasts at least this long. Source: none written down.
-pub(super) const STREAM_MIN: Duration = Duration::from_secs(1);
 /// A frame this long after the other end's (WebSocket) may be an event. Source: none written down.
 const FRAME_NEWS_MIN: Duration = Duration::from_secs(1);
 /// A client gives up on a reply that takes this long to come in. Source: none written down.
@@ -106,13 +101,25 @@ impl Connection {
         }
         self.on_part(another);
         self.note_going_on(from, gap, &verdict.split);
+        self.after_wait((segment, from), streams, later.as_ref(), &mut verdict);
+        (verdict, Follows::Own)
+    }
+
+    /// Takes what a wait shows of the message as a whole.
+    #[inline]
+    fn after_wait(
+        &mut self,
+        (segment, from): (&Segment, usize),
+        streams: bool,
+        later: Option<&Charge>,
+        verdict: &mut Verdict,
+    ) {
         if streams {
-            self.doubt_stream(segment, from, &mut verdict);
+            self.doubt_stream(segment, from, verdict);
         }
         if let Some((own, open)) = later.zip(self.open.as_deref_mut()) {
-            open.was_written_later(&own);
+            open.was_written_later(own);
         }
-        (verdict, Follows::Own)
     }
 
     /// A reply in this many pieces may be a stream, whose sender's pauses were hardly waited for.

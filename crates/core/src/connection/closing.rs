@@ -7,9 +7,8 @@ mod usual;
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
-use super::billing::STREAM_PIECES;
 use super::roles::Parked;
-use super::turn::Paired;
+use super::turn::{Paired, STREAM_PIECES};
 use super::{Connection, accepting};
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;

@@ -1,6 +1,14 @@
 //! How does a data segment relate to the message under way: what does it follow, and does the silence
 //! before it end something?
 
+use tcpwhy_wire::Duration;
+
+/// A reply of at least this many pieces, each written by itself, may be a stream that nobody waits for (media
+/// sent as it comes, RFC 2326, 10.12). Source: none written down.
+pub(super) const STREAM_PIECES: usize = 32;
+/// ... and one that lasts at least this long. Source: none written down.
+pub(super) const STREAM_MIN: Duration = Duration::from_secs(1);
+
 /// What a segment follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Follows {

@@ -3,7 +3,7 @@
 use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
 use crate::connection::Connection;
-use crate::connection::billing::STREAM_MIN;
+use crate::connection::turn::STREAM_MIN;
 use crate::flow::ends::side;
 use crate::words::form::Form;
 

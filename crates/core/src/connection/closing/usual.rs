@@ -7,9 +7,8 @@
 use tcpwhy_wire::{Duration, Instant};
 
 use super::super::Connection;
-use super::super::billing::STREAM_PIECES;
 use super::super::opened_late::takes_longer;
-use super::super::turn::Paired;
+use super::super::turn::{Paired, STREAM_PIECES};
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
