@@ -427,21 +427,6 @@ impl Connection {
         }
     }
 
-    /// Whether the responder lacked part of the request when it last spoke: its host had then acknowledged
-    /// only part (RFC 9293, 3.10.7.4), and a segment after a silence, with everything acknowledged, answers
-    /// the whole.
-    fn said_part_early(&self, open: &Open, reply: &LastData, at: Instant) -> bool {
-        // Data that the requester sent later, outside the request, has an ACK of its own.
-        let is_last = |asked: &LastData| {
-            self.flows[open.initiator].last_data.is_some_and(|last| last.packet == asked.packet)
-        };
-        at - reply.at >= HELD_BACK_MIN
-            && self.flows[open.initiator].was_last_acked_behind(reply.at)
-            && open.request.last.as_ref().is_some_and(is_last)
-            && !self.frames.has_begun_to_answer()
-            && !(self.frames.is_http2() && self.has_given_room(open))
-    }
-
     pub(super) fn extend(
         &mut self,
         segment: &Segment,

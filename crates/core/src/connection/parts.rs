@@ -4,12 +4,13 @@
 //! acknowledges data from before a pause, and none from after it, belongs to the former. The pause
 //! delayed it by nothing, and the data after it is the next request.
 
-use tcpwhy_wire::Segment;
+use tcpwhy_wire::{Instant, Segment};
 
 use super::Connection;
 use crate::bill::exchange::Open;
-use crate::flow::segment_class::SegmentClass;
+use crate::flow::segment_class::{LastData, SegmentClass};
 use crate::tally::ledger::Ledger;
+use crate::words::limits::HELD_BACK_MIN;
 
 impl Connection {
     /// Whether new bytes begin something of their own. If they begin a reply, request data that it does
@@ -81,5 +82,20 @@ impl Connection {
             open.part_at(until, self.next_n);
             self.next_n += 1;
         }
+    }
+
+    /// Whether the responder lacked part of the request when it last spoke: its host had then acknowledged
+    /// only part (RFC 9293, 3.10.7.4), and a segment after a silence, with everything acknowledged, answers
+    /// the whole.
+    pub(super) fn said_part_early(&self, open: &Open, reply: &LastData, at: Instant) -> bool {
+        // Data that the requester sent later, outside the request, has an ACK of its own.
+        let is_last = |asked: &LastData| {
+            self.flows[open.initiator].last_data.is_some_and(|last| last.packet == asked.packet)
+        };
+        at - reply.at >= HELD_BACK_MIN
+            && self.flows[open.initiator].was_last_acked_behind(reply.at)
+            && open.request.last.as_ref().is_some_and(is_last)
+            && !self.frames.has_begun_to_answer()
+            && !(self.frames.is_http2() && self.has_given_room(open))
     }
 }

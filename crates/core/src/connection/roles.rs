@@ -9,7 +9,7 @@
 use tcpwhy_wire::{Duration, Instant};
 
 use super::row::Row;
-use super::seldom::{Had, Pushes, Reacted, Seldom, Steady, Unanswered};
+use super::seldom::{Had, Reacted, Seldom, Steady, Unanswered};
 use crate::bill::account::Account;
 use crate::estimate::{grid::Grid, maybe::Maybe, polls::Polls};
 use crate::flow::ends::SERVER;
@@ -39,15 +39,6 @@ pub(super) const TURNS_MIN: u8 = 3;
 const KEPT_MIN: Duration = Duration::from_millis(100);
 /// After this many messages of one length without a reply, none is needed.
 const UNANSWERED_MIN: u8 = 2;
-/// Unrequested messages at intervals no shorter than this,
-const PUSHES_EVERY: Duration = Duration::from_millis(500);
-/// ... which differ by no more than this, or one part in so many: a timer's do.
-const PUSH_PLAY: Duration = Duration::from_millis(2);
-const PUSH_PART: i64 = 500;
-/// Some of them in a row may have seemed to answer something.
-const PUSHES_MISSED: i64 = 3;
-/// This many unrequested messages are a habit.
-const PUSHES_MIN: u32 = 3;
 /// A reply within this comes at once.
 const QUICK: Duration = Duration::from_millis(2);
 /// This many of them are no chance.
@@ -365,35 +356,23 @@ impl Roles {
 
     /// The server sent something unrequested at `at`.
     pub(super) fn on_push(&mut self, at: Instant) {
-        let pushes = &mut self.seldom_mut().pushes;
-        pushes.count = pushes.count.saturating_add(1);
-        pushes.first.get_or_insert(at);
-        pushes.every = pushes.last.map_or(Duration::ZERO, |last| at - last);
-        pushes.last = Some(at);
+        self.seldom_mut().pushes.on_push(at);
     }
 
     /// Whether the server does that habitually.
     pub(super) fn pushes_often(&self) -> bool {
-        self.seldom().pushes.count >= PUSHES_MIN
+        self.seldom().pushes.are_often()
     }
 
     /// Whether a message this long after a request may as well be the next unrequested one.
     pub(super) fn may_be_push(&self, wait: Duration) -> bool {
-        let Pushes { count, first: Some(first), last: Some(last), .. } = self.seldom().pushes else {
-            return false;
-        };
-        self.pushes_often() && wait.times(SHARE * i64::from(count - 1)) >= last - first
+        self.seldom().pushes.may_be_next(wait.times(SHARE))
     }
 
     /// Whether a message at `at` is due like the unrequested ones before it, which come at one interval or a
     /// few.
     pub(super) fn is_push_due(&self, at: Instant) -> bool {
-        let Pushes { last: Some(last), every, .. } = self.seldom().pushes else { return false };
-        let play = PUSH_PLAY.max(every.divided_by(PUSH_PART));
-        let off = |n: i64| at - last - every.times(n);
-        self.pushes_often()
-            && every >= PUSHES_EVERY
-            && (1..=PUSHES_MISSED).any(|n| off(n).max(-off(n)) <= play)
+        self.seldom().pushes.are_due(at)
     }
 
     /// Whether requests are echoed keys: output that follows is from a command that a person has started and

@@ -99,3 +99,42 @@ impl Seldom {
         },
     };
 }
+
+/// Unrequested messages at intervals no shorter than this,
+const PUSHES_EVERY: Duration = Duration::from_millis(500);
+/// ... which differ by no more than this, or one part in so many: a timer's do.
+const PUSH_PLAY: Duration = Duration::from_millis(2);
+const PUSH_PART: i64 = 500;
+/// Some of them in a row may have seemed to answer something.
+const PUSHES_MISSED: i64 = 3;
+/// So many unrequested messages are a habit.
+const PUSHES_MIN: u32 = 3;
+
+impl Pushes {
+    /// One more passed at `at`.
+    pub(super) fn on_push(&mut self, at: Instant) {
+        self.count = self.count.saturating_add(1);
+        self.first.get_or_insert(at);
+        self.every = self.last.map_or(Duration::ZERO, |last| at - last);
+        self.last = Some(at);
+    }
+
+    /// Whether they are a habit.
+    pub(super) fn are_often(&self) -> bool {
+        self.count >= PUSHES_MIN
+    }
+
+    /// Whether they come as often as a message that is `times` as late, on average.
+    pub(super) fn may_be_next(&self, times: Duration) -> bool {
+        let Self { count, first: Some(first), last: Some(last), .. } = *self else { return false };
+        self.are_often() && times.times(i64::from(count - 1)) >= last - first
+    }
+
+    /// Whether the next one, or one of the few after it, is due at `at`.
+    pub(super) fn are_due(&self, at: Instant) -> bool {
+        let Self { last: Some(last), every, .. } = *self else { return false };
+        let play = PUSH_PLAY.max(every.divided_by(PUSH_PART));
+        let off = |n: i64| at - last - every.times(n);
+        self.are_often() && every >= PUSHES_EVERY && (1..=PUSHES_MISSED).any(|n| off(n).max(-off(n)) <= play)
+    }
+}
