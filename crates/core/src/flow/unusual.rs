@@ -25,6 +25,8 @@ pub(crate) struct Shown {
     pub scale_bounds: ScaleBounds,
     /// When the last SACK or duplicate ACK passed.
     pub sack_or_dupack_at: Instant,
+    /// Where the last segment that filled a hole ended, and its packet.
+    pub filled: Option<(Seq, u64)>,
     /// Where the only block that it reported as arrived begins, beyond the only hole.
     pub hole_until: Option<Seq>,
     /// When this direction's peer last showed that its application pauses in reading: a window update, or an
@@ -48,6 +50,7 @@ static NONE: Shown = Shown {
     holes: Holes::NONE,
     scale_bounds: ScaleBounds::NONE,
     sack_or_dupack_at: Instant::MIN,
+    filled: None,
     hole_until: None,
     reader_paused_at: Instant::MIN,
     unseen_acked_at: Instant::MIN,

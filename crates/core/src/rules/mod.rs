@@ -21,6 +21,7 @@ pub(crate) mod late_start;
 mod link_share;
 pub(crate) mod nagle;
 pub(crate) mod needless;
+mod next_repair;
 pub(crate) mod not_captured;
 mod on_its_way;
 mod pacing;

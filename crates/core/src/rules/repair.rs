@@ -17,7 +17,7 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::verdict::{Verdict, burst};
 use super::wait::Wait;
-use super::{black_hole, link_share, nagle, receiver_think, think, used_up};
+use super::{black_hole, link_share, nagle, next_repair, receiver_think, think, used_up};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::direction::Flow;
@@ -46,7 +46,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
                 return Some(overtaken(wait, noticed_at));
             }
             let soon = wait.segment.at - noticed_at < wait.rtt() - wait.rtt().divided_by(ROUND_TRIP_PLAY);
-            surest_of_gap(wait.flow, wait.segment, wait.mss, soon)
+            surest_of_gap(wait.flow, wait.segment, wait.mss, soon).min(next_repair::surest(wait))
         }
         SegmentClass::New if repeats(wait) => Confidence::Likely,
         // A reader that delays acknowledgements is probed too: `receiver_think` handles that.
@@ -218,7 +218,8 @@ fn kind(wait: &Wait<'_>) -> (Cause, Form) {
     // The estimated timer may exceed the kernel's; its floor, 200 ms above the round trip, does not.
     let timer = RTO_MIN + srtt - FLOOR_PLAY - srtt.divided_by(SRTT_PLAY);
     let missing_for = missing_since(wait.class).map_or(Duration::ZERO, |since| wait.segment.at - since);
-    if wait.gap >= timer || (missing_for >= timer && by_itself(wait)) {
+    let expired = wait.gap >= timer || (missing_for >= timer && by_itself(wait));
+    if expired && !next_repair::is_let_go(wait) {
         return (Cause::Rto, Form::Timeout);
     }
     let signalled = wait.flow.view.loss_signal.get().is_some_and(|at| at + wait.tolerance() >= wait.last.at);
@@ -302,6 +303,7 @@ pub(super) fn copies_due(wait: &Wait<'_>, verdict: &Verdict) -> u16 {
         }
         SegmentClass::New if wait.flow.nothing_out_at <= wait.last.at => wait.model.copies_due,
         SegmentClass::New => 0,
+        _ if repaired => return wait.model.copies_due.max(next_repair::lost_behind(wait)),
         _ => return wait.model.copies_due,
     };
     due.saturating_sub(wait.segment.payload_len.div_ceil(wait.mss.max(1)) as u16)

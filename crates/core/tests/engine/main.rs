@@ -37,6 +37,7 @@ mod memory;
 mod midway;
 mod missing;
 mod news;
+mod next_repair;
 mod opened_late;
 mod pacing;
 mod packet_log;

@@ -123,7 +123,10 @@ impl Flow {
                 (end - start.latest(nxt)).max(0) as u32
             }
             SegmentClass::OutOfOrderOrRepair { .. } => {
-                self.unusual.known().map_or(0, |shown| shown.holes.fill(start, end))
+                self.unusual.known().map_or(0, |shown| {
+                    shown.filled = Some((end, segment.packet));
+                    shown.holes.fill(start, end)
+                })
             }
             SegmentClass::Retransmission { .. } => {
                 let first = self.sent_before(start);

@@ -1,0 +1,51 @@
+//! Which repairs did one loss need, and which of them waited for a timer?
+//!
+//! Proof: the segment begins where the repair before it ended; or IP identifications are missing between the data that showed a hole and
+//! the repair that fills it, so that more was sent, and lost, behind that data.
+//! Refuted by: new data in between, or a wait in which several copies of the same repair could have been lost.
+//! Source: RFC 6298, 5.3; tcp_rearm_rto, net/ipv4/tcp_input.c, Linux 6.12 (an acknowledgement of new data begins the timer again); RFC
+//! 6675, 5 (as many repairs at once as the window has room for).
+//! Seen from: near the receiver, where the first transmissions are in no packet.
+
+use tcpwhy_wire::Seq;
+
+use super::wait::Wait;
+use crate::flow::segment_class::SegmentClass;
+use crate::words::limits::RTO_MIN;
+use crate::words::report::Confidence;
+
+/// Reordering spans at most this part of a round trip (RFC 8985, 6.2): repairs that are closer together left together.
+const TOGETHER: i64 = 4;
+
+/// Whether the segment goes on where the last one, a repair as well, ended.
+fn is_next(wait: &Wait<'_>) -> bool {
+    let filled: Option<(Seq, u64)> = wait.flow.unusual.filled;
+    matches!(wait.class, SegmentClass::OutOfOrderOrRepair { .. })
+        && filled == Some((wait.segment.seq, wait.last.packet))
+}
+
+/// How certain it can be that a repair was waited for: behind another one of the same flight, it is only as late as those are apart.
+pub(super) fn surest(wait: &Wait<'_>) -> Confidence {
+    let together = wait.gap.times(TOGETHER) < wait.rtt() && is_next(wait);
+    if together { Confidence::Possible } else { Confidence::Certain }
+}
+
+/// Whether its sender had heard of the repair before it too late for a timer to have expired since.
+pub(super) fn is_let_go(wait: &Wait<'_>) -> bool {
+    let heard = |at| at > wait.last.at && wait.segment.at - at < RTO_MIN;
+    is_next(wait) && wait.flow.view.clocking_ack().is_some_and(|ack| heard(ack.earliest_departure))
+}
+
+/// How many segments behind a hole that this one fills were lost as well: its sender had nothing to acknowledge, and no time to lose
+/// several copies of this one.
+pub(super) fn lost_behind(wait: &Wait<'_>) -> u16 {
+    let flow = wait.flow;
+    let known = flow.missed_since_data > 0 && !wait.near_sender();
+    let fills = matches!(wait.class, SegmentClass::OutOfOrderOrRepair { .. }) && !is_next(wait);
+    if !(known && fills) {
+        return 0;
+    }
+    let heard = wait.peer.last_data.is_none_or(|said| said.at + wait.rtt() <= wait.last.at);
+    let once = wait.gap < (RTO_MIN + wait.rtt()).times(2);
+    if heard && once { flow.missed_since_data } else { 0 }
+}
