@@ -165,7 +165,7 @@ fn take_what_was_late(
             detail.form = Some(black_hole::FORM);
         }
         split.take(charge.evidence(from.packet, segment.packet));
-        if let Some(lost) = answered_unseen(open, client, class, from) {
+        if let Some(lost) = answered_unseen(open, [client, flow], class, from) {
             split.take(lost.evidence(from.packet, segment.packet));
         }
     }
@@ -208,8 +208,17 @@ fn drains(client: &Flow, from: &LastData, busy: Duration, mss: u32) -> Charge {
 /// request was retransmitted: the path lost the request, the answer or an acknowledgement meanwhile.
 #[cold]
 #[inline(never)]
-fn answered_unseen(open: &Open, asked: &Flow, class: SegmentClass, from: &LastData) -> Option<Charge> {
-    let SegmentClass::OutOfOrderOrRepair { noticed_at } = class else { return None };
+fn answered_unseen(
+    open: &Open,
+    [asked, answers]: [&Flow; 2],
+    class: SegmentClass,
+    from: &LastData,
+) -> Option<Charge> {
+    let noticed_at = match class {
+        SegmentClass::OutOfOrderOrRepair { noticed_at } => noticed_at,
+        // What comes first lies behind the answer, which is still missing.
+        _ => answers.unheard_since()?,
+    };
     let copied = open.request.has_copies() || open.request.was_acked_late();
     let detail = Detail { form: Some(Form::Timeout), ..Detail::default() };
     let lost = Charge::new(Cause::Rto, asked.side, noticed_at - from.at, Confidence::Possible);

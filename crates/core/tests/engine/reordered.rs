@@ -5,7 +5,7 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence::{self, Certain, Possible};
 
-use crate::packet_log::{End, log, ms};
+use crate::packet_log::{End, log, ms, settled};
 use crate::seen::Seen;
 
 /// How certain losses and timers of 10 ms and more are, at most.
@@ -101,4 +101,20 @@ fn what_is_overtaken_was_late_since_then_and_not_before() {
         bill.ns(Cause::Queueing, Path) <= ms(61) && bill.ns(Cause::SenderThink, Server) >= ms(690),
         "{seen}"
     );
+}
+
+/// The answer to a request is lost; the client repeats the request, whose D-SACK carries a number beyond the answer, the server goes on
+/// 52 ms later, and repairs the answer when it hears of the hole (frames 1564 to 1645 of a browser behind a VPN): the loss took all that
+/// time, and not the server.
+#[test]
+fn an_answer_from_beyond_a_lost_one_tells_that_the_server_had_answered() {
+    let text = format!(
+        "{} +5 C 195 #q\n +0.2 C 241\n q+1 S 254 lost\n q+590 C 4000..4436 #again\n again+0 S ack #told\n told+52 S 328 #more\n \
+         more+0 C ack #hole\n hole+0 S 8000..8254\n +0 C ack",
+        settled(40)
+    );
+    let seen = log(text).rtt(ms(190)).without_timestamps().seen_at(End::Client);
+    let bill = seen.exchange(41);
+    assert!(bill.ns(Cause::ServerThink, Server) < ms(60), "{seen}");
+    assert!(bill.ns(Cause::Rto, Path) + bill.ns(Cause::Loss, Path) >= ms(780), "{seen}");
 }

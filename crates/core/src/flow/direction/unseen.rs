@@ -19,6 +19,12 @@ impl Flow {
         self.unusual.holes.first_noticed().is_some_and(|noticed| noticed <= at)
     }
 
+    /// Since when it is known that the bytes that its peer expects next were sent, and have not come.
+    pub(crate) fn unheard_since(&self) -> Option<Instant> {
+        let holes = &self.unusual.holes;
+        holes.first_noticed().filter(|_| holes.first() == self.highest_ack)
+    }
+
     /// Whether the peer has acknowledged bytes that the capture does not have. They may still come, if the
     /// capture took the packets of two queues out of order.
     pub(crate) fn acked_unseen(&self) -> bool {
