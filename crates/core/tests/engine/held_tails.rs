@@ -1,6 +1,7 @@
 //! Tails that come as late as a timer: held by a cork, or lost and retransmitted?
 
 use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::Server;
 use tcpwhy_core::report::Confidence;
 
 use crate::packet_log::{End, log, ms, settled};
@@ -34,4 +35,20 @@ fn a_piece_that_is_always_held_is_not_certainly_written_late() {
         let think = bill.exchange.bill.iter().find(|line| line.cause == Cause::SenderThink);
         assert!(think.is_none_or(|line| line.confidence == Confidence::Possible), "{seen}");
     }
+}
+
+/// A proxy writes 1,448 and 64 bytes, full segments, and 1,303 bytes at last, which leave when the 64 bytes are acknowledged; those are
+/// overtaken by the full segment behind them (frames 1314 to 1416 of a browser behind a VPN): Nagle held the tail, and no window.
+#[test]
+fn a_small_segment_that_is_overtaken_holds_the_tail_all_the_same() {
+    let text = format!(
+        "{} +5 C 500 #q\n q+80 S 1448 more #a\n +0 S 64 late=5 #small\n +0 S 1448 more\n +7 S 1448x4 more #full\n small+0 C ack #acked\n \
+         full+0 C ack\n acked+0 S 1303\n +0 C ack",
+        settled(40)
+    );
+    let seen = log(text).rtt(ms(200)).seen_at(End::Client);
+    let bill = seen.exchange(41);
+    let held = bill.ns(Cause::Nagle, Server) + bill.ns(Cause::NagleDelayedAck, Server);
+    assert!(held >= ms(185), "{seen}");
+    assert!(bill.ns(Cause::SlowStart, Server) < ms(5), "{seen}");
 }

@@ -123,6 +123,9 @@ impl Flow {
                 (end - start.latest(nxt)).max(0) as u32
             }
             SegmentClass::OutOfOrderOrRepair { .. } => {
+                if small && self.snd_sml.is_none_or(|sml| end.after(sml)) {
+                    self.snd_sml = Some(end); // however late it comes, its sender sent it small
+                }
                 self.unusual.known().map_or(0, |shown| {
                     shown.filled = Some((end, segment.packet));
                     shown.holes.fill(start, end)
