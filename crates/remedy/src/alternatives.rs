@@ -108,6 +108,7 @@ const BACKLOG: &str = "nstat on the server shows whether TcpExtListenDrops grows
 fn by_form(form: Option<Form>) -> &'static [Other] {
     match form {
         Some(Form::OrCork) => &[Other(Cause::Cork, Of::Same, STRACE_CORK)],
+        Some(Form::OrLost) => &[Other(Cause::Rto, Of::Path, FIRST_COPY)],
         Some(Form::WholeReply) => &[Other(Cause::ServerThink, Of::Same, STRACE_CORK)],
         Some(Form::Syn) => &[Other(Cause::ServerThink, Of::Server, BACKLOG)],
         Some(Form::AcceptQueue) => &[Other(Cause::Rto, Of::Path, BACKLOG)],

@@ -6,6 +6,7 @@ use tcpwhy_core::Form;
 pub fn form_in_words(form: Form) -> Option<&'static str> {
     Some(match form {
         Form::OrCork => "a cork's timer would look the same",
+        Form::OrLost => "a lost first copy would look the same",
         Form::OrNews => "a long poll would look the same",
         Form::OrPushes => "separate unsolicited messages would look the same",
         Form::OrMessages => "what follows may be a separate message that nobody waits for",

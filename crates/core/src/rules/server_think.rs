@@ -346,7 +346,8 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     // packet is.
     let held = or_cork && left < TIMEOUT_MIN;
     if held || missed && left < NEWS_MIN {
-        think = think.detail(Detail { form: Some(Form::OrCork), ..Detail::default() });
+        let form = if missed && left < NEWS_MIN { Form::OrLost } else { Form::OrCork };
+        think = think.detail(Detail { form: Some(form), ..Detail::default() });
     } else if surest == Confidence::Possible {
         think = think.detail(Detail { form: Some(Form::OrNews), ..Detail::default() });
     }

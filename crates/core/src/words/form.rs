@@ -32,6 +32,8 @@ pub enum Form {
     NotCaptured,
     /// A cork's timer would look the same.
     OrCork,
+    /// A first transmission that was lost, and repaired by a timer, would look the same.
+    OrLost,
     /// What follows may be a message of its own.
     OrMessages,
     /// A request that is answered when there is news would look the same.
@@ -94,7 +96,7 @@ pub enum Form {
 
 impl Form {
     /// Every form, by its name.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 44] = [
         Self::AcceptQueue,
         Self::AfterLoss,
         Self::Avoidance,
@@ -109,6 +111,7 @@ impl Form {
         Self::NewDataProbe,
         Self::NotCaptured,
         Self::OrCork,
+        Self::OrLost,
         Self::OrMessages,
         Self::OrNews,
         Self::OrPushes,
@@ -157,6 +160,7 @@ impl Form {
             Self::NewDataProbe => "new-data-probe",
             Self::NotCaptured => "not-captured",
             Self::OrCork => "or-cork",
+            Self::OrLost => "or-lost",
             Self::OrMessages => "or-messages",
             Self::OrNews => "or-news",
             Self::OrPushes => "or-pushes",

@@ -1,6 +1,7 @@
 //! Hosts that number all their packets from one counter (IPv4's identification): packets to others
 //! are not lost ones.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence::{Likely, Possible};
@@ -163,4 +164,15 @@ fn who_numbers_its_syn_ack_counts_what_it_sends_to_others() {
     }
     let seen = Seen::of(segments, "the virtual machine");
     seen.exchange(2).never(Cause::Rto);
+}
+
+/// Two numbers are missing in front of an answer that comes 548 ms after its request's acknowledgement (frames 20 to 28 of a phone's
+/// capture): the server may have taken its time, or lost copies of the answer.
+#[test]
+fn numbers_missing_before_an_answer_may_be_lost_copies_of_it() {
+    let text = "handshake\n +0.2 C 74 #q\n +0 S ack\n q+40 S 732 lost\n q+210 S 0..732 lost\n q+548 S 0..732\n +0.7 C fin\n +0 S fin\n +0 C ack";
+    let seen = log(text).rtt(ms(37)).without_timestamps().seen_at(End::Client);
+    let bill = seen.exchange(1);
+    let line = bill.of(Cause::ServerThink);
+    assert_eq!((line.confidence, line.detail.form), (Possible, Some(Form::OrLost)), "{seen}");
 }
