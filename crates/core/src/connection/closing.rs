@@ -50,6 +50,11 @@ impl Connection {
 
     pub(super) fn close_open(&mut self, next: Option<&Segment>, ledger: &mut Ledger) {
         self.take_later(ledger);
+        if let Some(next) = next.filter(|_| self.roles.had.is_some())
+            && self.ends_idle(next, ledger)
+        {
+            return;
+        }
         if self.frames.is_http2() && self.is_no_more_than_frames(next) {
             self.drop_open(ledger);
             return;

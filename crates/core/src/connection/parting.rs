@@ -14,7 +14,7 @@ use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::SegmentClass;
 use crate::tally::ledger::Ledger;
-use crate::words::limits::ROUND_TRIP_PLAY;
+use crate::words::limits::{NEWS_MIN, ROUND_TRIP_PLAY};
 use crate::words::report::Kind;
 
 /// Last words are at most this long.
@@ -88,6 +88,25 @@ impl Connection {
             self.close_push(from, had.more_at, packet, more, ledger);
         }
         unused
+    }
+
+    /// Whether the server goes on by itself, in a `next` short message, after one that came minutes after the tickets for a Finished
+    /// alone: GOAWAY, and what it says before it closes. The client had asked nothing.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn ends_idle(&mut self, next: &Segment, ledger: &mut Ledger) -> bool {
+        let short = u64::from(next.payload_len) <= BYTES_MAX && next.src == self.ends.end(SERVER);
+        let finished = self.open.as_deref().is_some_and(|open| self.is_finished_alone(open));
+        let Some(open) = self.open.as_deref_mut().filter(|_| short && finished) else { return false };
+        let more = |had: &Had| open.reply_bytes.saturating_sub(had.bytes);
+        let idle =
+            |had: &Had| had.n == open.n && had.more_at - had.last.at >= NEWS_MIN && more(had) <= BYTES_MAX;
+        let Some(had) = self.roles.had.take_if(|had| idle(had)) else { return false };
+        let (packet, more) = (open.packets[1], more(&had));
+        open.end_before(true, &had.account, had.last, more, had.packet);
+        self.close_open(Some(next), ledger);
+        self.close_push(SERVER, had.more_at, packet, more, ledger);
+        true
     }
 
     /// Whether a short message fills the hole before its sender's own FIN, which overtook it, after a

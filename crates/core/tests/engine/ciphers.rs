@@ -292,14 +292,19 @@ fn a_farewell_behind_the_first_answers_answers_nothing() {
 
 /// A browser opens a spare connection and asks nothing: after the Finished come two tickets, and ten seconds
 /// later GOAWAY, an alert and FIN (frames 3423 to 3853), or an alert overtaken by its FIN (frames 2723 to
-/// 3835 of another capture): nobody had waited for that. A reply to a request sent with the Finished is one.
+/// 3835 of another capture), or four minutes later GOAWAY, and the rest in five seconds (frames 768 to 3224 of a third): nobody had
+/// waited for that. A reply to a request sent with the Finished is one.
 #[test]
 fn a_farewell_behind_the_tickets_answers_no_finished() {
     let farewell = "tickets+9970 S 39\n +0 S 24\n +0 S fin\n +0 C ack";
     let overtaken = "tickets+8371 S 24 late=0.1\n +0 S fin\n +0 C ack";
-    for (asked, said, waited) in
-        [("", farewell, false), ("", overtaken, false), ("+0.3 C 286", "tickets+1970 S 300\n +0 S fin", true)]
-    {
+    let slow = "tickets+240000 S 73 #bye\n +0.1 C ack\n bye+5000 S 56\n +0 S fin\n +0 C ack";
+    for (asked, said, waited) in [
+        ("", farewell, false),
+        ("", overtaken, false),
+        ("", slow, false),
+        ("+0.3 C 286", "tickets+1970 S 300\n +0 S fin", true),
+    ] {
         for end in End::BOTH {
             let text = format!(
                 "handshake
