@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A word, and its replacement.
-const WORDS: [(&str, &str); 15] = [
+const WORDS: [(&str, &str); 16] = [
     ("mend", "fix"),
     ("mends", "fixes"),
     ("mended", "fixed"),
@@ -19,6 +19,7 @@ const WORDS: [(&str, &str); 15] = [
     ("lone", "single"),
     ("hits", "times"),
     ("or-cork", "a cork's timer would look the same"),
+    ("or-lost", "a lost first copy would look the same"),
     ("whole-reply", "the whole reply was held"),
     ("surer", "more certain"),
     ("surest", "most certain"),

@@ -50,9 +50,7 @@ impl Connection {
 
     pub(super) fn close_open(&mut self, next: Option<&Segment>, ledger: &mut Ledger) {
         self.take_later(ledger);
-        if let Some(next) = next.filter(|_| self.roles.had.is_some())
-            && self.ends_idle(next, ledger)
-        {
+        if next.is_some_and(|next| self.roles.had.is_some() && self.ends_idle(next, ledger)) {
             return;
         }
         if self.frames.is_http2() && self.is_no_more_than_frames(next) {
@@ -85,9 +83,7 @@ impl Connection {
             None => {}
         }
         let awaited = self.weigh_wait(&mut open, next);
-        if awaited.is_positive() {
-            kind = Kind::Subscription;
-        }
+        kind = if awaited.is_positive() { Kind::Subscription } else { kind };
         self.learn_roles(&open, kind);
         if let Some(next) = next {
             self.doubt_unasked(&mut open, next);

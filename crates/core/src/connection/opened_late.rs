@@ -26,10 +26,6 @@ const TOLD_WITHIN: Duration = Duration::from_secs(10);
 /// An end this many times nearer may be another host, as elsewhere (`rules/proxy.rs`). Source: none
 /// written down.
 const NEARER: i64 = 10;
-/// A handshake whose path is that much shorter has waited for something else. Source: none written down.
-const STOOD_TIMES: i64 = 3;
-/// Less is not worth a line of its own.
-const STOOD_MIN: Duration = Duration::from_millis(10);
 /// Two round trips are as long as each other within one part in this many. Source: none written down.
 const AS_LONG_SHARE: i64 = 32;
 
@@ -110,13 +106,6 @@ impl Connection {
             // A host that forwards packets may delay the first one, and an end ten times nearer may be
             // another host (`rules/proxy.rs`).
             Some(above) if above >= way.max(RTO_MIN) && took < way.times(NEARER) => {
-                Some((above, Confidence::Possible))
-            }
-            // The same clock goes on behind it: whoever is so near has opened it as well.
-            Some(above)
-                if above >= way.times(STOOD_TIMES).max(STOOD_MIN)
-                    && self.flows[SERVER].clock.has_ticked() =>
-            {
                 Some((above, Confidence::Possible))
             }
             _ => self.above_siblings(took).filter(|_| !proxied).map(|above| (above, Confidence::Possible)),

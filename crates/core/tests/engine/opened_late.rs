@@ -312,19 +312,3 @@ fn a_path_longer_than_its_servers_timer_is_no_queue() {
         assert!(stood && (late > 0 || !queue.is_positive() && handshake >= ms(way)), "{seen}");
     }
 }
-
-/// A router looks for its neighbour before it forwards the first packet: a handshake of 55 ms where the request behind it is acknowledged after 10
-/// (frames 1 to 13 of a cloud's capture, and 18 to 24 of an emulated network's, whose switches ask their controller). The server's clock goes on from
-/// its SYN-ACK, so that the same host has answered both; without it, a nearer one may acknowledge.
-#[test]
-fn what_a_handshake_takes_several_times_as_long_as_its_path_is_no_round_trip() {
-    let text = "@0 C syn late=45\n +0 S syn\n +0 C ack\n +1 C 100\n +0 S ack\n +5 S 200\n +0 C ack";
-    for (stamps, way) in [(true, 10), (false, 55)] {
-        let log = log(text).rtt(ms(10));
-        let log = if stamps { log } else { log.without_timestamps() };
-        let seen = log.seen_at(End::Client);
-        let (handshake, queued, sure) = parts(seen.setup().exchange);
-        assert_eq!((handshake, queued), (ms(way), ms(55 - way)), "{seen}");
-        assert!(sure.is_none_or(|sure| sure == Possible), "{seen}");
-    }
-}
