@@ -10,6 +10,9 @@ use crate::estimate::maybe::Maybe;
 use crate::flow::passing::Sent;
 use crate::words::limits::BURST_GAP;
 
+/// Sooner, the same bytes may be the same packet, captured again and cut differently.
+const SENT_AGAIN_MIN: Duration = Duration::from_millis(20);
+
 impl Flow {
     /// What a data segment is in the sequence space of its direction.
     pub(crate) fn classify(&self, segment: &Segment) -> SegmentClass {
@@ -47,19 +50,17 @@ impl Flow {
 
     /// Segments with more after them, each as long as the one before, are as long as the path allows (RFC
     /// 1191; tcp_sync_mss, net/ipv4/tcp_output.c, Linux 6.12), whatever was announced: two of them, neither
-    /// of which waited for a window. PSH on the one before may mark the end of one of many writes, and what
-    /// is sent again after ICMP's "fragmentation needed" has the new length already (RFC 1191, 6.5).
+    /// of which waited for a window. PSH on the one before may mark the end of one of many writes.
     #[cold]
-    fn learn_path_size(&mut self, segment: &Segment, class: SegmentClass, path_rtt: Duration) {
-        let sent_again = matches!(class, SegmentClass::Retransmission { .. });
-        let in_order = sent_again || self.snd_nxt == Some(segment.seq);
+    fn learn_path_size(&mut self, segment: &Segment, path_rtt: Duration) {
+        let in_order = self.snd_nxt == Some(segment.seq);
         let last = self.last_data.as_ref().filter(|last| in_order && last.len == segment.payload_len);
         let soon = |last: &LastData| (segment.at - last.at).times(4) <= path_rtt.max(BURST_GAP.times(4));
         if last.is_some_and(|last| !soon(last)) {
             return; // says nothing
         }
         let at_once = self.last_data.as_ref().is_some_and(|before| segment.at - before.at < BURST_GAP);
-        if last.is_none() && at_once && in_order && !sent_again {
+        if last.is_none() && at_once && in_order {
             self.full_size.on_short_at_once();
         }
         if self.full_size.repeats(last.map(|last| last.len)) {
@@ -84,7 +85,7 @@ impl Flow {
         if !segment.flags.psh() && !segment.flags.fin() {
             match self.mss_announced {
                 None => self.full_size.on_unpushed(segment.payload_len),
-                Some(_) if segment.payload_len < mss => self.learn_path_size(segment, class, path_rtt),
+                Some(_) if segment.payload_len < mss => self.learn_path_size(segment, path_rtt),
                 Some(_) => {}
             }
         }
@@ -247,7 +248,8 @@ impl Flow {
     #[cold]
     fn cut_sent(&mut self, n: usize, end: Seq, at: Instant) {
         let again = n.checked_sub(1).and_then(|n| self.sent.get(n)).is_some_and(|before| before.end == end);
-        if !again && self.sent.len() < REMEMBERED_MAX {
+        let seen_again = self.sent.get(n).is_none_or(|sent| at - sent.at < SENT_AGAIN_MIN);
+        if !again && !seen_again && self.sent.len() < REMEMBERED_MAX {
             self.sent.insert(n, Sent { end, at, retransmitted: true });
         }
     }
