@@ -203,6 +203,8 @@ impl Connection {
             if self.may_be_cipher() { verdict.split.doubt() } else { verdict.split.temper() }
         } else if self.is_signal(wait.segment.payload_len) {
             verdict.split.doubt(); // a ping beside the message under way
+        } else if self.is_between_records(wait, from) {
+            verdict.split.temper(); // each may be a request
         }
     }
 

@@ -5,7 +5,8 @@
 
 use super::Connection;
 use crate::estimate::rounds::RoundBeyond;
-use crate::flow::ends::SERVER;
+use crate::flow::ends::{CLIENT, SERVER};
+use crate::flow::segment_class::SendQueue;
 use crate::rules::rounds_beyond;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
@@ -41,5 +42,15 @@ impl Connection {
         let way = wait.rtt_to_sender;
         let lasts = wait.gap <= way && wait.gap >= way.divided_by(SHRINKS_TO);
         lasts && wait.last.flight > 2 * wait.mss && self.varies(from)
+    }
+
+    /// Whether a client's pause lies between encrypted records, each of which may be a request: HTTP/2 sends as many as it has
+    /// before any is answered (RFC 9113, 5).
+    pub(super) fn is_between_records(&self, wait: &Wait<'_>, from: usize) -> bool {
+        let Some(open) = self.open.as_deref().filter(|open| from == CLIENT && open.initiator == from) else {
+            return false;
+        };
+        let whole = wait.last.queue == SendQueue::Emptied && wait.last.len < wait.mss;
+        whole && self.is_in_cipher(open)
     }
 }

@@ -508,3 +508,16 @@ fn settings_that_answer_a_preface_are_no_beginning_of_the_answer() {
     // The client's own 0.7 ms are the only pause.
     assert_eq!((thinks, pauses), (494, 1), "{exchanges:#?}");
 }
+
+/// A browser sends requests a few milliseconds apart; which of them the reply answers, nothing shows (frames 246 to 272 of a
+/// browser's capture).
+#[test]
+fn pauses_between_encrypted_records_may_be_those_between_requests() {
+    let text = format!(
+        "{ASKED} question+60 S 1300\n +0 S 300\n +0 C ack\n +30 C 371\n +3 C 184\n +4 C 246\n +3 C 202 #last\n last+30 S 1100\n +0 C ack"
+    );
+    let exchange = &exchanges(&text, End::Client)[3];
+    let pauses: Vec<_> = exchange.bill.iter().filter(|line| line.cause == Cause::SenderThink).collect();
+    assert_eq!(pauses.iter().map(|line| line.ns).sum::<Duration>(), ms(10));
+    assert!(pauses.iter().all(|line| line.confidence <= Confidence::Likely), "{pauses:?}");
+}
