@@ -193,7 +193,7 @@ impl Shard {
         if let Some(before) = connection.count_heap(marks) {
             self.heap = self.heap - before + connection.heap;
         }
-        if connection.path_memory.news {
+        if connection.path_memory.is_due() {
             self.path_memories.share(connection);
         }
         if connection.is_finished() {
@@ -228,7 +228,7 @@ impl Shard {
         if let Some(before) = connection.count_heap_often(marks) {
             self.heap = self.heap - before + connection.heap;
         }
-        if connection.path_memory.news {
+        if connection.path_memory.is_due() {
             self.path_memories.share(connection);
         }
         if connection.is_finished() {

@@ -34,9 +34,11 @@ pub(crate) struct PathMemory {
     agreed: [bool; 2],
     /// Ports at which the server has accepted connections, the latest first; 0 where there are fewer.
     ports: [u16; 4],
-    /// When this was last shared, likewise, and whether to share it again.
+    /// When this was last shared, likewise, and whether to share it again: because the connection has learned
+    /// something, or because others may have.
     shared: Instant,
     pub news: bool,
+    asks: bool,
 }
 
 impl Default for PathMemory {
@@ -54,6 +56,7 @@ impl Default for PathMemory {
             ports: [0; 4],
             shared,
             news: false,
+            asks: false,
         }
     }
 }
@@ -107,7 +110,7 @@ impl PathMemory {
     pub(crate) fn on_least(&mut self, end: usize, now: Instant, least: Duration, much: Duration) {
         // Nothing is longer than the longest time, which stands for an unknown minimum.
         if least - self.min[end] >= much && self.is_old(now) {
-            self.news = true;
+            self.asks = true;
         }
     }
 
@@ -160,6 +163,12 @@ impl PathMemory {
     pub(crate) fn queued_lately(&self, end: usize, now: Instant) -> Option<(Duration, Duration)> {
         let (at, seen) = self.queued[end];
         (now - at <= LASTS).then_some((seen, now - at))
+    }
+
+    /// Whether to share it again.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.news | self.asks
     }
 
     /// Whether others may know more by now.
