@@ -27,7 +27,7 @@ impl Connection {
         let open = self.open.as_deref().filter(|open| from == SERVER && from != open.initiator)?;
         let beyond = if wait.gap >= HELD_BACK_MIN { self.beyond()? } else { return None };
         let first = open.reply_first?;
-        let fresh = RoundBeyond { began: first, before: 0 };
+        let fresh = RoundBeyond { began: first, began_at: open.request_at() + open.waited, before: 0 };
         let known = self.models[SERVER].round_beyond().filter(|round| round.began.after(first));
         let round = known.unwrap_or(fresh);
         if let Some(held) = rounds_beyond::judge(wait, &beyond, round) {

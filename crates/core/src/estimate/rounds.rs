@@ -1,7 +1,7 @@
 //! What do the rounds of a transfer say about what holds their sender? A round lasts until a byte that was
 //! sent in it is acknowledged; its flight is the most that was in flight.
 
-use tcpwhy_wire::{Duration, Seq};
+use tcpwhy_wire::{Duration, Instant, Seq};
 
 use crate::estimate::growth::Growth;
 use crate::words::limits::{INITIAL_WINDOW_SEGMENTS, TIMER_TICK};
@@ -46,11 +46,12 @@ struct Filled {
     last: bool,
 }
 
-/// Where a round began on the path beyond a host that acknowledges for the sender, and how many bytes the one before it
-/// had.
+/// Where and when a round began on the path beyond a host that acknowledges for the sender, and how many bytes the one
+/// before it had.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RoundBeyond {
     pub began: Seq,
+    pub began_at: Instant,
     pub before: u32,
 }
 

@@ -1,8 +1,8 @@
 //! Was a pause within an answer a round trip of the path beyond a host that acknowledges for the server?
 //!
 //! Proof: nearly ten full segments had come since the answer began, or since the last such pause, and
-//! the pause took about as long as the handshake over that path.
-//! Refuted by: a pause of another length; fewer segments than any congestion window has room for.
+//! these and the pause took about as long as the handshake over that path.
+//! Refuted by: a round of another length; fewer segments than any congestion window has room for.
 //! Source: RFC 5681, 3.1; RFC 6928; RFC 3135 (PEPs).
 //! Seen from: near the client, and at most possible: neither the segments nor the acknowledgements of
 //! the connection beyond are in the capture.
@@ -20,9 +20,9 @@ use crate::words::cause::Cause;
 use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
 use crate::words::report::{Confidence, Detail};
 
-/// A round's segments take at most one part in this many of the round trip to leave. Source: none
-/// written down.
-const FLIGHT_SHARE: i64 = 4;
+/// The segments of a round pass within all but one part in this many of the round trip, and what passed closer together
+/// may have left a little later. Source: none written down.
+const PAUSE_SHARE: i64 = 4;
 /// A round trip varies by one part in this many. Source: none written down.
 const VARIATION: i64 = 16;
 
@@ -30,10 +30,12 @@ const VARIATION: i64 = 16;
 #[cold]
 pub(crate) fn judge(wait: &Wait<'_>, beyond: &Beyond, round: RoundBeyond) -> Option<Charge> {
     let way = beyond.opened();
-    let fits = wait.gap >= way - way.divided_by(FLIGHT_SHARE) && wait.gap <= way + way.divided_by(VARIATION);
+    let lasted = wait.segment.at - round.began_at;
+    let is_whole = lasted >= way - way.divided_by(PAUSE_SHARE) && lasted <= way + way.divided_by(VARIATION);
+    let fits = is_whole && pauses(wait, beyond);
     let flight = flight(wait, round);
-    // The segments beyond may be smaller by their options.
-    if !fits || flight <= (INITIAL_WINDOW_SEGMENTS - 1) * wait.mss {
+    // The segments beyond may be smaller, by their options and where the path needs it (1,220 bytes: RFC 8200, 5).
+    if !fits || flight <= (INITIAL_WINDOW_SEGMENTS - 2) * wait.mss {
         return None;
     }
     let grows = u64::from(flight) * 2 > u64::from(round.before) * 3;
@@ -45,9 +47,12 @@ pub(crate) fn judge(wait: &Wait<'_>, beyond: &Beyond, round: RoundBeyond) -> Opt
 
 /// The round that begins with this segment, if the pause before it was long enough to have ended another.
 pub(crate) fn next(wait: &Wait<'_>, beyond: &Beyond, round: RoundBeyond) -> Option<RoundBeyond> {
-    let way = beyond.opened();
-    let ended = wait.gap >= way - way.divided_by(FLIGHT_SHARE);
-    ended.then(|| RoundBeyond { began: wait.segment.seq, before: flight(wait, round) })
+    let (began, began_at) = (wait.segment.seq, wait.segment.at);
+    pauses(wait, beyond).then(|| RoundBeyond { began, began_at, before: flight(wait, round) })
+}
+
+fn pauses(wait: &Wait<'_>, beyond: &Beyond) -> bool {
+    wait.gap >= beyond.opened().divided_by(PAUSE_SHARE)
 }
 
 fn flight(wait: &Wait<'_>, round: RoundBeyond) -> u32 {

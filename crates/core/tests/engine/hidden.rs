@@ -220,3 +220,30 @@ fn pauses_of_a_round_trip_beyond_a_host_in_between_are_rounds() {
         assert!(held.iter().zip(expected).all(|(held, expected)| close(*held, expected)), "{seen}");
     }
 }
+
+/// The longer a round's flight takes to pass, the shorter is the pause behind it: nine rounds that begin 124 to 131 ms
+/// after one another, with pauses of 115 to 63 (frames 718 to 1514 of a virtual machine behind a user network).
+#[test]
+fn the_longer_a_flight_beyond_a_host_in_between_is_the_shorter_the_pause_behind_it() {
+    let flight =
+        |segments: u32, pace: f64| format!("+{pace} S 1276 more\n +0 C ack\n").repeat(segments as usize - 1);
+    let [second, third] = [flight(20, 2.0), flight(40, 1.5)];
+    let text = format!(
+        "@0 C syn
+         @140 S syn
+         +0 C ack
+         +1 C 404 #q
+         q+0 S ack
+         q+141 S 1276x10
+         +0 C ack
+         +128 S 1276 #two
+         {second} two+128 S 1276 #three
+         {third} three+128 S 1276
+         +0 C ack"
+    );
+    let seen = log(&text).rtt(ms(0.2)).between(virtual_machine()).seen_at(End::Client);
+    let bill = seen.exchange(1);
+    let held: Duration =
+        [Cause::SlowStart, Cause::CongestionWindow].map(|cause| bill.ns(cause, Server)).into_iter().sum();
+    assert!(held >= ms(270), "{seen}");
+}
