@@ -27,6 +27,9 @@ use crate::words::limits::{HOST_VARIATION, ROUND_TRIP_PLAY};
 
 /// A round trip that no other agrees with may be shorter by one part in this many. Source: none written down.
 const VARIES_PLAY: i64 = 2;
+/// An acknowledgement comes by chance within a round trip of a retransmission that it does not answer, if it was as late as so
+/// many round trips: it hardly ever does. Source: none written down.
+const CHANCE_RTTS: i64 = 64;
 
 /// What an acknowledgement from `from`, and the D-SACK in it, show of the retransmissions on its
 /// peer's `path`.
@@ -64,7 +67,8 @@ pub(crate) fn judge(
             return around.map(Revision::CopySpare);
         }
     }
-    if sender.timestamps || sender.unusual.sack_or_dupack_at > before {
+    let by_chance = ack.at - before > way.times(CHANCE_RTTS);
+    if sender.timestamps || by_chance || sender.unusual.sack_or_dupack_at > before {
         return None;
     }
     // A round trip that no other agrees with, or that became shorter, may do so again.

@@ -127,6 +127,17 @@ fn a_copy_answered_a_little_sooner_than_the_only_round_trip_was_needed() {
     }
 }
 
+/// In a local network an alert is retransmitted after 301 ms, and acknowledged 0.35 ms later, which is half of what its server's host took
+/// before (frames 1160 to 1184 of a browser): a host now and then takes less, and no path delays a packet until just then.
+#[test]
+fn a_copy_answered_at_once_after_a_long_timer_was_needed() {
+    let text = "@0 C syn\n +0 S syn late=0.32\n +0 C ack\n +1 C 60\n +0 S ack late=0.32\n +1 S 60 late=0.32\n +0 C ack
+        +1 C 31 lost #q\n q+301 C 60..91 #again\n again+0 S ack";
+    let seen = log(text).rtt(ms(0.35)).without_timestamps().seen_at(End::Client);
+    assert!(seen.spent(Cause::Rto, Side::Path) >= ms(300), "{seen}");
+    assert!(seen.spent(Cause::Queueing, Side::Path) <= ms(1), "{seen}");
+}
+
 /// A request is retransmitted after 240 ms, with a D-SACK for that in the very first ACK, 288 ms after the
 /// original with an RTT of 15 ms (frames 198 to 214): no host delays an ACK for so long, so the path had held
 /// the request, whatever the server's time. An ACK 40 ms after the original leaves the rest to the server.
