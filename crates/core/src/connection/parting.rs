@@ -226,6 +226,14 @@ impl Connection {
         let is_goodbye = is_goodbye(open.request_bytes) && self.speaks_tls();
         at_once && open.request_bytes <= BYTES_MAX && (is_goodbye || open.client_idle >= SILENCE_MIN)
             || self.is_into_the_void(open)
+            || is_goodbye && self.says_goodbye_to_closed(open)
+    }
+
+    /// Whether a client ends its session when its server has closed already: no answer could come, and whether the host still
+    /// acknowledges the goodbye interests nobody.
+    fn says_goodbye_to_closed(&self, open: &Open) -> bool {
+        let closed_at = self.roles.closed_at[SERVER].get().filter(|_| open.initiator == CLIENT);
+        closed_at.is_some_and(|at| at <= open.start)
     }
 
     /// Whether a client sends a short message long after its server's FIN, and nothing acknowledges it: no

@@ -94,6 +94,19 @@ fn nobody_waits_for_copies_of_a_word_behind_the_servers_end() {
     }
 }
 
+/// A server closes right behind its reply, and its client's alert is lost and repeated by a timer (frames 1158 to 1184 of a browser):
+/// nobody waits for it. Anything else might be more of what the client has to say.
+#[test]
+fn nobody_waits_for_copies_of_a_goodbye_behind_the_servers_end() {
+    for (bytes, waited) in [(31, false), (60, true)] {
+        let copy = format!("w+300 C 6300..{}\n +0 S ack", 6300 + bytes);
+        let end = format!("+5 C 300\n +20 S 200\n +0.1 S fin\n +0 C ack\n +0.1 C {bytes} lost #w\n {copy}");
+        let ends = [CLIENT, Endpoint::v4([10, 0, 0, 2], 443)];
+        let seen = log(settled(60) + &end).rtt(ms(20)).between(ends).seen_at(End::Client);
+        assert_eq!(!seen.lines(Cause::Rto, Path).is_empty(), waited, "{bytes}: {seen}");
+    }
+}
+
 /// A client's request is acknowledged, and nothing comes: it closes after 2.3 s (frames 60 to 86 of
 /// an FTP server's capture). It waited that long for the server, also if the reply meets its reset,
 /// or if the server closes instead. If nothing ever comes, the length is the client's own timeout:
