@@ -274,6 +274,9 @@ impl Connection {
             let wait: Duration = own.map(|charge| charge.ns).sum();
             let signal =
                 wait.times(4) >= PAUSE_MIN && (self.may_confirm(open, false) || self.may_be_word(open, wait));
+            if self.doubt_beat(open, wait, verdict) {
+                return true;
+            }
             if signal || wait >= PAUSE_MIN || self.roles.watch() && self.roles.may_give_orders() {
                 return self.weigh_long(open, wait, len, verdict);
             }

@@ -11,7 +11,8 @@ use tcpwhy_wire::{Duration, Instant};
 use super::row::Row;
 use super::seldom::{Had, Reacted, Seldom, Steady, Unanswered};
 use crate::bill::account::Account;
-use crate::estimate::{grid::Grid, maybe::Maybe, polls::Polls};
+use crate::estimate::grid::{DISTANCE_MIN, Grid};
+use crate::estimate::{maybe::Maybe, polls::Polls};
 use crate::flow::ends::SERVER;
 use crate::words::limits::WORD_MAX;
 
@@ -43,6 +44,8 @@ const UNANSWERED_MIN: u8 = 2;
 const QUICK: Duration = Duration::from_millis(2);
 /// This many of them are no chance.
 const QUICK_MIN: u32 = 3;
+/// Fewer slow replies are not kept.
+const SLOW_MIN: u8 = 4;
 /// A typist presses the next key after at least this long, and before `KEY_WITHIN`; heartbeats take longer.
 /// Source: none written down.
 const KEY_AFTER: Duration = Duration::from_millis(20);
@@ -127,6 +130,8 @@ pub(super) struct Roles {
     pub row: Option<Box<Row>>,
     /// How many requests were answered at once.
     quick: u32,
+    /// ... and how many not so soon.
+    slow: u8,
     /// How many requests were answered with as many bytes, at a typist's pace.
     echoes: u32,
     /// The server spoke first, with more than a greeting.
@@ -149,7 +154,7 @@ pub(super) struct Roles {
 
 impl Roles {
     #[inline]
-    fn seldom(&self) -> &Seldom {
+    pub(super) fn seldom(&self) -> &Seldom {
         self.seldom.as_deref().unwrap_or(&Seldom::NONE)
     }
 
@@ -318,12 +323,12 @@ impl Roles {
         if u64::from(len) == answer_bytes && (KEY_AFTER..=KEY_WITHIN).contains(&idle) {
             self.echoes = self.echoes.saturating_add(1);
         }
+        if wait >= DISTANCE_MIN {
+            self.on_slow_answer(asked_at + wait, asked_at);
+        }
         let tells = self.alert || self.spoken_late || is_guess || wait >= KEPT_MIN;
         if tells || self.seldom().unanswered.len == len || self.answer_len == len {
             self.leads |= len == 0 && answer_bytes > GREETING_MAX;
-            if wait >= PAUSE_MIN {
-                self.on_long_answer(asked_at + wait, asked_at);
-            }
             self.on_telling_question(len, wait, is_guess, idle);
         } else {
             self.question_len = len;
@@ -428,15 +433,14 @@ impl Roles {
         count >= TURNS_MIN && idle.times(STEADY) <= wait && (next <= len || words) && differ
     }
 
-    /// The server took long to answer, at `at`, a request of `asked_at`.
+    /// The server took its time to answer, at `at`, a request of `asked_at`. Few such replies show no beat.
     #[cold]
-    fn on_long_answer(&mut self, at: Instant, asked_at: Instant) {
-        let seldom = self.seldom_mut();
-        seldom.own_time.on_answer(at, asked_at);
-        let grid = seldom.own_time.grid;
-        if seldom.own_time.is_shown() && !seldom.grid.is_kept() {
-            self.on_grid(grid);
-        }
+    fn on_slow_answer(&mut self, at: Instant, asked_at: Instant) {
+        self.slow = self.slow.saturating_add(1);
+        let long = at - asked_at >= PAUSE_MIN;
+        let tells = long || self.slow >= SLOW_MIN;
+        let grid = tells.then(|| self.seldom_mut().on_slow_answer(at, asked_at, long));
+        grid.flatten().into_iter().for_each(|grid| self.on_grid(grid));
     }
 
     /// Whether its long replies may come on its own timer, whatever was requested.

@@ -5,6 +5,7 @@ use tcpwhy_wire::{Duration, Instant, Seq};
 
 use crate::bill::account::Account;
 use crate::estimate::grid::Grid;
+use crate::estimate::own_beat::OwnBeat;
 use crate::estimate::own_time::OwnTime;
 use crate::estimate::polls::Polls;
 use crate::flow::segment_class::LastData;
@@ -73,6 +74,8 @@ pub(super) struct Seldom {
     pub grid_len: u32,
     /// What the server's slow replies show of a timer of its own.
     pub own_time: OwnTime,
+    /// ... and all but its quick ones.
+    pub own_beat: OwnBeat,
     /// When requests continued after a silence.
     pub asks: Grid,
     pub pushes: Pushes,
@@ -88,6 +91,7 @@ impl Seldom {
         grid: Grid::NONE,
         grid_len: 0,
         own_time: OwnTime::NONE,
+        own_beat: OwnBeat::NONE,
         asks: Grid::NONE,
         pushes: Pushes { count: 0, first: None, last: None, every: Duration::ZERO },
         reacted: Reacted { count: 0, shortest: Duration::ZERO, longest: Duration::ZERO },
@@ -98,6 +102,17 @@ impl Seldom {
             longest: Duration::ZERO,
         },
     };
+
+    /// The server took its time, or a `long` one, to answer, at `at`, a request of `asked_at`. Returns its timer's
+    /// grid, if its long replies come by one.
+    pub(super) fn on_slow_answer(&mut self, at: Instant, asked_at: Instant, long: bool) -> Option<Grid> {
+        self.own_beat.on_answer(at, asked_at);
+        if !long {
+            return None;
+        }
+        self.own_time.on_answer(at, asked_at);
+        (self.own_time.is_shown() && !self.grid.is_kept()).then_some(self.own_time.grid)
+    }
 }
 
 /// Unrequested messages at intervals no shorter than this,

@@ -195,6 +195,18 @@ impl Connection {
         self.last_wait_end = idle_since;
     }
 
+    /// Doubts that a server which speaks at intervals of its own, at whatever time it was asked, answers by that.
+    #[inline]
+    pub(super) fn doubt_beat(&self, open: &Open, wait: Duration, verdict: &mut Verdict) -> bool {
+        let beats = wait >= DISTANCE_MIN
+            && self.roles.seldom().own_beat.is_shown()
+            && !self.asks_by_its_bytes(open.request_first);
+        if beats {
+            verdict.split.doubt();
+        }
+        beats
+    }
+
     /// Bills a small unrequested message: its own way and nothing else.
     #[cold]
     pub(super) fn close_push(

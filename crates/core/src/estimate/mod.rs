@@ -13,6 +13,7 @@ pub(crate) mod ip_id;
 pub(crate) mod large;
 pub(crate) mod maybe;
 pub(crate) mod mss;
+pub(crate) mod own_beat;
 pub(crate) mod own_time;
 pub(crate) mod polls;
 pub(crate) mod rate;

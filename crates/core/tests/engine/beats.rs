@@ -97,3 +97,20 @@ fn what_was_due_anyway_may_answer_nothing() {
         assert_eq!(waits.last().map(|line| line.confidence), Some(most), "{late}: {seen}");
     }
 }
+
+/// Two ends send each other 160 bytes every 20 ms, each by a timer of its own (a multiplex of sound and pictures over a loopback interface): the
+/// client's come 20 ms before the server's, or 13, and the server's are never late for that. Whether these answer is unknown. A server that
+/// takes 13 ms is as late as its client was.
+#[test]
+fn who_speaks_every_20_ms_at_whatever_time_it_was_asked_may_answer_nothing() {
+    let late = |n: i32| if n / 10 % 2 == 0 { 0.1 } else { 7.0 };
+    let apart =
+        each(1..60, |n| format!("@{} C 160\n @{} S 160\n ", f64::from(20 * n) + late(n), 20 * n + 20));
+    let answers = each(1..60, |n| format!("+{} C 160\n +13 S 160\n ", late(n)));
+    for (turns, most) in [(apart, Possible), (answers, Certain)] {
+        let seen = log(format!("handshake\n {turns}")).rtt(ms(0.04)).seen_at(End::Server);
+        let waits = seen.longer(Cause::ServerThink, ms(10));
+        assert_eq!(waits.last().map(|line| line.confidence), Some(most), "{seen}");
+        assert!(waits.len() > 50, "{seen}");
+    }
+}
