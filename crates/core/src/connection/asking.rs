@@ -4,7 +4,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
 use super::Connection;
-use super::frame_sizes::{are_windows, is_control};
+use super::frame_sizes::{are_windows, is_control, is_ping};
 use super::opening::AT_ONCE;
 use super::roles::{PAUSE_LONG, PAUSE_MIN, Parked, TURNS_MIN, Turn};
 use super::turn::Paired;
@@ -205,11 +205,11 @@ impl Connection {
     }
 
     /// Whether the client has answered the server's WebSocket PING: a PONG repeats its data (RFC 6455,
-    /// 5.5.3), and a client's frame has four more bytes for the mask (5.3).
+    /// 5.5.3), and a client's frame has four more bytes for the mask (5.3). That of HTTP/2 is as long (RFC 9113, 6.7).
     fn has_answered_ping(&self, open: &Open, segment: &Segment) -> bool {
         let said = self.flows[SERVER].last_data.map(|last| u64::from(last.len));
-        said.is_some_and(|said| open.request_bytes == said + MASK)
-            && self.may_be_cipher()
+        let echoes = |said: u64| open.request_bytes == said && is_ping(said) && self.speaks_tls();
+        said.is_some_and(|said| open.request_bytes == said + MASK && self.may_be_cipher() || echoes(said))
             && self.is_reaction_to_push(open, segment)
     }
 

@@ -109,6 +109,11 @@ pub(super) fn is_goodbye(bytes: u64) -> bool {
         .any(|(&alert, &record)| bytes == alert || bytes == alert + goaway(record))
 }
 
+/// Whether so many TLS bytes may be a PING of HTTP/2.
+pub(super) fn is_ping(bytes: u64) -> bool {
+    RECORDS[1..].iter().any(|&record| bytes == u64::from(record + PING))
+}
+
 /// Whether so many TLS bytes may be nothing but HTTP/2's own frames.
 pub(super) fn is_control(bytes: u64) -> bool {
     let of = |record: u32, len: u32| len == record + SETTINGS_ACK || holds(len, record).is_some();

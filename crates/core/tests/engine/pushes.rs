@@ -477,3 +477,18 @@ fn what_is_returned_at_once_with_a_mask_need_not_be_an_answer() {
         assert_eq!(think.of(Cause::ServerThink).confidence, most, "{bytes}: {seen}");
     }
 }
+
+/// A server ends its answer with a PING of HTTP/2, which the browser echoes at once, and then is silent for four minutes, until the server says in 73 bytes that it
+/// gives the connection up (frames 2376 to 3525 of a browser's capture): these do not answer the echo. 40 bytes may be a request.
+#[test]
+fn the_echo_of_a_ping_is_not_answered_minutes_later() {
+    for (bytes, waits) in [(39, 0), (40, 1)] {
+        let text = format!(
+            "handshake\n +1 C 517 #h\n h+0 S ack\n h+20 S 1200\n +0 C ack\n +1 C 400 #q\n q+0 S ack\n q+30 S 700\n +0 S 39\n +0.3 C {bytes} #e\n \
+             e+0 S ack\n e+239994 S 73\n +0.3 C fin\n +0 S fin\n +0 C ack"
+        );
+        let ends = [CLIENT, Endpoint { port: 443, ..SERVER }];
+        let seen = log(text).rtt(ms(44)).between(ends).without_timestamps().seen_at(End::Client);
+        assert_eq!(seen.longer(Cause::ServerThink, ms(1000)).len(), waits, "{bytes}: {seen}");
+    }
+}
