@@ -2,10 +2,11 @@
 //!
 //! Proof: few bytes in flight, and their acknowledgement was late by more than the link needed for
 //! them.
-//! Refuted by: a prompt acknowledgement, or a flight of more than four segments. On a long path
+//! Refuted by: a prompt acknowledgement, one that is later than any host may hold it back, or a round of more
+//! than four segments, of which the last may be acknowledged by themselves. On a long path
 //! such a window costs a round trip even with a prompt acknowledgement: a delay below a quarter of
 //! the wait is not named.
-//! Source: RFC 9293, 3.8.6.3 (delayed acknowledgements); RFC 5681, 3.1 and RFC 6928 (initial
+//! Source: RFC 9293, 3.8.6.3 (delayed acknowledgements, by less than half a second); RFC 5681, 3.1 and RFC 6928 (initial
 //! windows of one segment before, ten since).
 //! Seen from: both ends.
 //!
@@ -17,7 +18,7 @@ use tcpwhy_wire::Duration;
 
 use super::wait::Wait;
 use crate::flow::view::ClockingAck;
-use crate::words::limits::HELD_BACK_MIN;
+use crate::words::limits::{HELD_BACK_MAX, HELD_BACK_MIN};
 
 /// A delay below one part in this many of the wait is not named: the window costs the rest anyway.
 const NAMED_SHARE: i64 = 4;
@@ -27,8 +28,9 @@ pub(super) fn is_cause(wait: &Wait<'_>, ack: &ClockingAck, held_back: Duration) 
     // If a single segment leaves more than a round trip after the one before it, earlier data has
     // been acknowledged, or lost (a tail loss probe may be new data). After a timeout, all but what
     // was retransmitted counts as lost.
-    let few = ack.flight <= 4 * wait.mss
+    let few = wait.model.rounds.flight_with(ack.flight) <= 4 * wait.mss
         || (wait.last.len <= wait.mss && wait.last.spacing > wait.rtt() + HELD_BACK_MIN)
         || (ack.repaired && ack.flight.saturating_sub(ack.left) <= 2 * wait.mss);
-    held_back >= HELD_BACK_MIN.max(wait.gap.divided_by(NAMED_SHARE)) && few
+    let named = held_back >= HELD_BACK_MIN.max(wait.gap.divided_by(NAMED_SHARE));
+    named && held_back < HELD_BACK_MAX && few
 }

@@ -17,7 +17,9 @@ use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
-use crate::words::limits::{DELAYED_ACK_MAX, DELAYED_ACK_MIN, HELD_BACK_MIN, QUEUED_MIN, TIMER_TICK};
+use crate::words::limits::{
+    DELAYED_ACK_MAX, DELAYED_ACK_MIN, HELD_BACK_MAX, HELD_BACK_MIN, QUEUED_MIN, TIMER_TICK,
+};
 use crate::words::report::Confidence;
 
 /// Smaller variation is normal.
@@ -50,14 +52,17 @@ pub(super) fn stood(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
 
 /// How much later an acknowledgement came than the path and the flight before it allow. Two
 /// segments or more are acknowledged at once (RFC 9293, 3.8.6.3) unless the receiver does not read,
-/// and then its window is smaller.
+/// and then its window is smaller. Nor does any host hold one back for half a second, however little it
+/// acknowledges.
 pub(super) fn late_acknowledgement(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Charge> {
-    let rate = link_share::rate(wait)?;
+    let rate = link_share::rate(wait);
     let acked = ack.flight.saturating_sub(ack.left);
     let unread = wait.flow.view.window < ack.window_peak - ack.window_peak / 4;
-    let own = rate.time_for(wait.flow.on_wire(ack.flight.max(wait.last.flight), 0, wait.mss));
+    let flight = || wait.flow.on_wire(ack.flight.max(wait.last.flight), 0, wait.mss);
+    let own = rate.map_or(Duration::ZERO, |rate| rate.time_for(flight()));
     let late = wait.ack_delay(ack)? - own;
-    if acked < 2 * wait.mss || wait.model.rounds.lost || unread || late < LATE_MIN || late >= HELD_BACK_MIN {
+    let slight = rate.is_some() && acked >= 2 * wait.mss && (LATE_MIN..HELD_BACK_MIN).contains(&late);
+    if wait.model.rounds.lost || unread || !slight && late < HELD_BACK_MAX {
         return None;
     }
     let charge = Charge::new(Cause::Queueing, wait.flow.side, late, Confidence::Possible);

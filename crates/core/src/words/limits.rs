@@ -13,6 +13,8 @@ pub(crate) const BURST_GAP: Duration = Duration::from_micros(200);
 /// An acknowledgement delayed by less than this came at once: the shortest delayed-acknowledgement
 /// timers are 10 ms (Windows datacenter template) and 40 ms (TCP_DELACK_MIN, include/net/tcp.h).
 pub(crate) const HELD_BACK_MIN: Duration = Duration::from_millis(8);
+/// No host holds an acknowledgement back for as long (RFC 1122, 4.2.3.2).
+pub(crate) const HELD_BACK_MAX: Duration = Duration::from_millis(500);
 
 /// How much a host's response time varies, and with it the estimated distance to the host. Source:
 /// none written down.

@@ -472,3 +472,36 @@ fn a_window_that_opens_behind_the_handshake_holds_the_first_question() {
         });
     }
 }
+
+/// Two segments are acknowledged 700 ms after they left, where a round trip takes 50 (frames 1148 to 1246 of a phone's upload): no receiver holds an
+/// acknowledgement back for half a second, so that it or they had stood on the path. 450 ms may be its timer.
+#[test]
+fn no_receiver_holds_an_acknowledgement_back_for_half_a_second() {
+    for held in [450, 700] {
+        let text =
+            format!("handshake\n +5 C 100\n +0 S 1448x2 more\n +{held} C ack\n +0 S 1448x8\n +0 C ack");
+        for end in End::BOTH {
+            let seen = log(&text).rtt(ms(50)).seen_at(end);
+            let timer = seen.exchange(1).ns(Cause::DelayedAckCwnd, Client);
+            assert_eq!(timer >= ms(held), held < 500, "{seen}");
+            let queued = seen.exchange(1).ns(Cause::Queueing, Path);
+            assert_eq!(queued >= ms(held), held > 500 && end == End::Server, "{seen}");
+        }
+    }
+}
+
+/// Twelve segments pass together, and 30 ms later six acknowledgements, each of two of them (frames 1215 to 1232 of a server on Wi-Fi): the last one is
+/// of a round of twelve. Of two segments alone, acknowledged as late, it is the receiver's timer.
+#[test]
+fn the_last_of_several_acknowledgements_is_of_the_whole_round() {
+    for segments in [2, 12] {
+        let acks = each(1..segments / 2, |n| format!("flight+30 C ack ack={}\n ", 1 + 2 * 1448 * n));
+        let text = format!(
+            "handshake\n +5 C 100\n +0 S 1448x{segments} more #flight\n {acks} flight+30 C ack\n +0 S 1448x8\n +0 C ack"
+        );
+        log(text).rtt(ms(20)).both_ends(|seen| {
+            let timer = seen.exchange(1).ns(Cause::DelayedAckCwnd, Client);
+            assert_eq!(timer.is_positive(), segments == 2, "{seen}");
+        });
+    }
+}
