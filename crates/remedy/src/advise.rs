@@ -14,7 +14,8 @@ use crate::catalogue::application::{
 use crate::catalogue::congestion::{BBR, INITCWND, PACING, SSAI_OFF};
 use crate::catalogue::connection::{BACKLOG, FAST_OPEN, RESUME_TLS, REUSE};
 use crate::catalogue::path::{
-    AQM, CLOSER, FEWER_BYTES, FEWER_ROUND_TRIPS, FIND_DROPS, KEEP_REPAIR, PATH_MTU, RTO_MIN, SYN_DROPS,
+    AQM, CLOSER, FEWER_BYTES, FEWER_ROUND_TRIPS, FIND_DROPS, FIND_SILENT, KEEP_REPAIR, PATH_MTU, RTO_MIN,
+    SYN_DROPS,
 };
 use crate::catalogue::windows::{KEEP_WINDOW, NO_RCVBUF, NO_SNDBUF, RAISE_RMEM, RAISE_WMEM, WINDOW_SCALING};
 use crate::catalogue::writes::{NODELAY, ONE_WRITE, QUICKACK, UNCORK};
@@ -237,7 +238,10 @@ const WRITTEN_TOGETHER: Step = or_else(
 /// Packets that are too large for the path.
 const BLACK_HOLE: &[Form] = &[Form::BlackHole];
 /// Forms that faster repair does not help.
-const NO_CHANCE: &[Form] = &[Form::AcceptQueue, Form::BlackHole, Form::Unrepaired];
+const NO_CHANCE: &[Form] = &[Form::AcceptQueue, Form::BlackHole, Form::Ignored, Form::Unrepaired];
+/// Forms of packets that no interface drops.
+const NO_DROPS: &[Form] = &[Form::BlackHole, Form::Ignored];
+const IGNORED: &[Form] = &[Form::Ignored];
 
 const fn step(fix: &'static Fix, who: Who, saves: Rule, confidence: Confidence) -> Step {
     Step { fix, who, saves, confidence, forms: &[], unless: &[], other_reading: false, said: None }
@@ -287,7 +291,8 @@ pub(crate) const fn plan(cause: Cause) -> &'static [Step] {
                 &[
                     or_else(ACCEPT_QUEUE, step(&BACKLOG, Who::Server, Rule::Whole, Likely)),
                     or_else(BLACK_HOLE, step(&PATH_MTU, Who::Path, Rule::Whole, Likely)),
-                    unless(BLACK_HOLE, step(&FIND_DROPS, Who::Path, Rule::Whole, Likely)),
+                    or_else(IGNORED, step(&FIND_SILENT, Who::Path, Rule::Whole, Likely)),
+                    unless(NO_DROPS, step(&FIND_DROPS, Who::Path, Rule::Whole, Likely)),
                     unless(NO_CHANCE, step(&KEEP_REPAIR, Who::Path, Rule::AtMost, Possible)),
                     unless(NO_CHANCE, step(&RTO_MIN, Who::Path, Rule::AtMost, Possible)),
                 ]

@@ -46,7 +46,8 @@ impl Reading {
 /// The other readings of a line or a finding, most likely first.
 pub fn alternatives(cause: Cause, side: Side, confidence: Confidence, detail: &Detail) -> Vec<Alternative> {
     let mut all: Vec<Alternative> = by_form(detail.form).iter().map(|other| other.of(side)).collect();
-    if confidence == Confidence::Possible {
+    // Each copy is in the capture, or nobody would have sent the next one: none was lost before it.
+    if confidence == Confidence::Possible && detail.form != Some(Form::Ignored) {
         for other in by_cause(cause).iter().map(|other| other.of(side)) {
             if !all.iter().any(|told| told.reading == other.reading) {
                 all.push(other);
@@ -110,6 +111,7 @@ fn by_form(form: Option<Form>) -> &'static [Other] {
         Some(Form::OrCork) => &[Other(Cause::Cork, Of::Same, STRACE_CORK)],
         Some(Form::OrLost) => &[Other(Cause::Rto, Of::Path, FIRST_COPY)],
         Some(Form::WholeReply) => &[Other(Cause::ServerThink, Of::Same, STRACE_CORK)],
+        Some(Form::Ignored) => &[NOBODY],
         Some(Form::Syn) => &[Other(Cause::ServerThink, Of::Server, BACKLOG)],
         Some(Form::AcceptQueue) => &[Other(Cause::Rto, Of::Path, BACKLOG)],
         Some(Form::OrNews | Form::OrPushes | Form::OrMessages) => &[NOBODY],

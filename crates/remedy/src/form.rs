@@ -32,6 +32,7 @@ pub fn form_in_words(form: Form) -> Option<&'static str> {
         Form::Rfc896 => "Nagle's algorithm as in RFC 896",
         Form::Reordered => "overtaken by later segments",
         Form::Unanswered => "never answered",
+        Form::Ignored => "no copy was acknowledged",
         Form::Proxy => "a proxy or TCP-terminating NAT acknowledges for the server",
         Form::BlackHole => "no full-sized segment arrived, smaller ones did",
         Form::Unrepaired => "never retransmitted successfully",

@@ -287,6 +287,10 @@ fn clause(report: &Report, finding: &Finding) -> String {
         Cause::Rto if detail.form == Some(Form::Unrepaired) => {
             spend("for lost segments that are not retransmitted before one side gives up")
         }
+        Cause::Rto if detail.form == Some(Form::Ignored) => spend(&format!(
+            "for an acknowledgement that never comes{}: the other end no longer responds, or the way to it or back is down",
+            resent(finding)
+        )),
         Cause::Loss => spend(&format!("for lost segments to be retransmitted{}", resent(finding))),
         Cause::Rto => spend(&format!("for a retransmission timeout after a loss{}", resent(finding))),
         Cause::SynRetransmit if detail.form == Some(Form::Unanswered) => spend(

@@ -76,6 +76,8 @@ pub(crate) enum Revision<'a> {
     BufferShown { sender: Side },
     /// What was retransmitted had arrived: a host dropped it, in this form.
     Dropped { by: Side, form: Form },
+    /// Nothing of what was retransmitted was ever acknowledged: its receiver may respond no longer.
+    Ignored,
     /// What seemed lost before an answer came with it: the charge for that was likely the server's
     /// own time.
     NoneLost { server: Side, packets: [u64; 2] },
@@ -250,6 +252,7 @@ impl Revision<'_> {
             }
             Self::BufferShown { sender } => on.on_buffer(sender),
             Self::Dropped { by, form } => on.settled.blame_repairs(by, form),
+            Self::Ignored => on.settled.tell_ignored(),
             Self::NoneLost { server, packets } => return on.on_none_lost(server, packets),
             Self::MayBeDropped => on.settled.temper_repairs(),
             Self::MayBeMany { sender, form } => on.settled.doubt(Cause::SenderThink, sender, Some(form)),
@@ -266,6 +269,8 @@ impl Revision<'_> {
     }
 }
 
+/// After fewer timeouts, chance may have lost each copy. Source: none written down.
+const IGNORED_MIN: u32 = 3;
 /// The causes that a loss is billed to.
 const REPAIRS: [Cause; 3] = [Cause::Rto, Cause::Loss, Cause::SynRetransmit];
 
@@ -353,6 +358,17 @@ impl Account {
             *likely += std::mem::take(certain);
             let line = AccountLine { side, detailed: true, ..line };
             self.absorb_line(&line, Some(Detail { form: Some(form), ..detail }));
+        }
+    }
+
+    /// Says of so many timeouts that nothing answered them.
+    fn tell_ignored(&mut self) {
+        let Some(place) = self.place_of(Cause::Rto, Side::Path) else { return };
+        let detail = self.detail_at(place).unwrap_or_default();
+        if detail.form == Some(Form::Timeout) && self.open().lines[place].waits >= IGNORED_MIN {
+            let line = self.remove_line(place);
+            self.total -= line.ns;
+            self.absorb_line(&line, Some(Detail { form: Some(Form::Ignored), ..detail }));
         }
     }
 

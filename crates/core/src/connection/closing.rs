@@ -280,9 +280,11 @@ impl Connection {
         if let Some(repaired) = copied {
             self.weigh_last_copies(open, next, repaired);
         }
-        let path = open.last_path();
-        path.commit();
-        if next.is_none() && (copied.is_some() || path.index >= STREAM_PIECES) {
+        open.last_path().commit();
+        if copied.is_some() {
+            self.tell_ignored(open);
+        }
+        if next.is_none() && (copied.is_some() || open.last_path().index >= STREAM_PIECES) {
             self.weigh_cut_off(open, copied.is_some());
         }
         let path = open.last_path();

@@ -24,6 +24,8 @@ pub enum Form {
     Fast,
     /// A receive window that is still growing.
     Growing,
+    /// No copy of it was ever acknowledged.
+    Ignored,
     /// A receive window that never grew.
     Locked,
     /// A tail loss probe that took new data: nothing was retransmitted.
@@ -96,7 +98,7 @@ pub enum Form {
 
 impl Form {
     /// Every form, by its name.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 45] = [
         Self::AcceptQueue,
         Self::AfterLoss,
         Self::Avoidance,
@@ -107,6 +109,7 @@ impl Form {
         Self::Drained,
         Self::Fast,
         Self::Growing,
+        Self::Ignored,
         Self::Locked,
         Self::NewDataProbe,
         Self::NotCaptured,
@@ -156,6 +159,7 @@ impl Form {
             Self::Drained => "drained",
             Self::Fast => "fast",
             Self::Growing => "growing",
+            Self::Ignored => "ignored",
             Self::Locked => "locked",
             Self::NewDataProbe => "new-data-probe",
             Self::NotCaptured => "not-captured",

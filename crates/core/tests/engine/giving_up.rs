@@ -3,7 +3,7 @@
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence;
-use tcpwhy_core::{Mark, Role};
+use tcpwhy_core::{Form, Mark, Role};
 
 use tcpwhy_wire::{Duration, Endpoint};
 
@@ -461,5 +461,26 @@ fn a_close_after_whole_seconds_may_end_no_answer() {
         let bill = &report.connections[0].exchanges[1].bill;
         let paused = bill.iter().find(|line| line.cause == Cause::SenderThink);
         assert_eq!(paused.map(|line| line.confidence), Some(confidence), "{closes_ms}: {bill:#?}");
+    }
+}
+
+/// Four copies of a message pass a capture beside their receiver, or leave beside their sender, and nothing acknowledges one of them until the capture
+/// ends (frames 7 to 55 of a phone's capture): it responds no longer, and nothing shows that the path drops packets. Copies of which the last one
+/// is acknowledged repair a loss.
+#[test]
+fn who_acknowledges_none_of_many_copies_responds_no_longer() {
+    for (lost, end, form) in
+        [("", "", Form::Ignored), ("lost", "", Form::Ignored), ("lost", "+0 C ack", Form::Timeout)]
+    {
+        let copies = [5300, 5900, 7100].map(|at| format!("@{at} S 200..230 {lost}\n")).concat();
+        let text = format!(
+            "handshake\n +1 C 100\n +1 S 200\n +0 C ack\n @5000 S 30 {lost}\n {copies} @9500 S 200..230\n {end}"
+        );
+        for at in End::BOTH {
+            let seen = log(&text).rtt(ms(40)).seen_at(at);
+            let forms = seen.lines(Cause::Rto, Path).into_iter().map(|line| line.detail.form);
+            let forms: Vec<_> = forms.collect();
+            assert!(at == End::Client && lost == "lost" || forms == [Some(form)], "{forms:?}: {seen}");
+        }
     }
 }

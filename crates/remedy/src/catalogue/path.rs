@@ -19,6 +19,17 @@ pub const FIND_DROPS: Fix = Fix {
     ],
 };
 
+/// A host that is gone drops nothing on the way.
+pub const FIND_SILENT: Fix = Fix {
+    id: "find-silent-end",
+    what: "Find out whether the other end is still there, and whether its acknowledgements find their way back",
+    caveat: Some("Copies that pass a capture beside the receiver were not lost on the path."),
+    how: &[
+        how(Stack::Linux, "ping HOST; tracepath HOST; ip neigh: is its neighbour entry FAILED or STALE?"),
+        how(Stack::Linux, "capture at the other end: do the copies arrive, and does it answer them?"),
+    ],
+};
+
 /// Large packets are lost if a router's "too large" message does not get through.
 pub const PATH_MTU: Fix = Fix {
     id: "path-mtu",

@@ -178,6 +178,22 @@ fn what_had_arrived_and_was_repaired_the_host_dropped() {
 }
 
 #[test]
+fn what_is_never_acknowledged_says_so_after_three_timeouts() {
+    for (timeouts, form) in [(2, Form::Timeout), (3, Form::Ignored)] {
+        let mut account = Account::default();
+        for packet in 0..timeouts {
+            let detail = Detail { form: Some(Form::Timeout), ..Detail::default() };
+            let timer = Charge::new(Rto, CLIENT, Duration::from_millis(300), Likely);
+            account.charge(&timer.evidence(packet, packet + 1).detail(detail));
+        }
+        account.revise(Revision::Ignored);
+        let forms: Vec<_> = account.clone().bill().summary().map(|line| line.detail().form).collect();
+        assert_eq!(forms, [Some(form)]);
+        assert_eq!(account.total(), Duration::from_millis(300 * timeouts as i64));
+    }
+}
+
+#[test]
 fn a_wait_for_news_is_nobodys() {
     let settled: &[_] = &[(ServerThink, SERVER, 30_000, Likely), (RoundTrip, SERVER, 10, Certain)];
     let (_, [_, _, doubted]) =

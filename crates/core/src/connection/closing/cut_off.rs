@@ -30,4 +30,16 @@ impl Connection {
             account.revise(Revision::MayBeMany { sender: side(speaker), form: Form::OrMessages });
         }
     }
+
+    /// Says of a message that was sent again and again, by its timer, that nothing of it was ever acknowledged.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tell_ignored(&self, open: &mut Open) {
+        let speaker = open.last_speaker();
+        let first = if speaker == open.initiator { open.request_first } else { open.reply_first };
+        let acked = self.flows[speaker].highest_ack;
+        if first.is_some_and(|first| acked.is_none_or(|acked| acked.at_or_before(first))) {
+            open.last_path().settle().revise(Revision::Ignored);
+        }
+    }
 }
