@@ -21,7 +21,7 @@ use tcpwhy_report::capture::{OneWay, OtherEnd};
 use tcpwhy_report::{CaptureInfo, Style, answer, text};
 use tcpwhy_wire::{Duration, Instant};
 
-const NOTES: [&str; 11] = [
+const NOTES: [&str; 12] = [
     "capture-drops",
     "one-direction",
     "time-steps-back",
@@ -30,11 +30,12 @@ const NOTES: [&str; 11] = [
     "words-over-limit",
     "refused-connections",
     "cut-options",
+    "too-large-packets",
     "unanswered-connections",
     "sums-over-limit",
     "duplicates",
 ];
-const SKIPPED: [&str; 15] = [
+const SKIPPED: [&str; 16] = [
     "not-tcp",
     "not-ip",
     "fragment",
@@ -49,6 +50,7 @@ const SKIPPED: [&str; 15] = [
     "wrong-checksum",
     "wrong-time",
     "wrong-clock",
+    "whole-seconds",
     "of-tomorrow",
 ];
 

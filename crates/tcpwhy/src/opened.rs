@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use tcpwhy::input::{InputSummary, Inputs, Span, WindowError, stop};
 use tcpwhy::threads::Engine;
+use tcpwhy_core::report::Note;
 use tcpwhy_core::{DRAWN_BYTES, DRAWN_PACKETS, Listing, Options, Report};
 use tcpwhy_page::Sacks;
 use tcpwhy_page::packets::note_sacks;
@@ -232,6 +233,9 @@ pub(crate) fn analyse(
     let mut report = engine.finish();
     if summary.has_wrong_clock() {
         report.doubt_times();
+    }
+    if let Some((count, first_packet)) = summary.too_large() {
+        report.notes.push(Note { kind: "too-large-packets", count, first_packet });
     }
     summary.aside.openings.open(&mut report, names.as_mut());
     Ok(Analysed { summary, report, sacks, span })

@@ -201,6 +201,57 @@ fn a_clock_that_cannot_be_shows_nothing_for_certain() {
     assert!(said.contains(&format!("at byte {last}")), "{said}");
 }
 
+/// A capture of a database's session counts whole seconds (and its path of one switch would take 28 of them): its times show neither how long a
+/// server took nor a path, and the report says so. With one fraction among them it counts microseconds.
+#[test]
+fn a_clock_of_whole_seconds_shows_nothing_for_certain() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("seconds.pcap");
+    for (fractions, said) in [(false, true), (true, false)] {
+        capture(&path, &talk(Sum::Right));
+        let mut bytes = std::fs::read(&path).expect("the capture");
+        let (mut at, mut n) = (24, 0);
+        while at + 16 <= bytes.len() {
+            let length = u32::from_le_bytes(bytes[at + 8..at + 12].try_into().expect("four bytes"));
+            bytes[at..at + 4].copy_from_slice(&(1_000 + 20 * n).to_le_bytes());
+            bytes[at + 4..at + 8].copy_from_slice(&u32::from(fractions && n == 5).to_le_bytes());
+            (at, n) = (at + 16 + length as usize, n + 1);
+        }
+        std::fs::write(&path, bytes).expect("a file");
+        let report = json(&path);
+        let exchanges = report["connections"][0]["exchanges"].as_array().expect("exchanges");
+        let lines = exchanges.iter().flat_map(|exchange| exchange["bill"].as_array().expect("a bill"));
+        assert_eq!(lines.clone().all(|line| line["confidence"] == "possible"), said, "{report:#}");
+        assert_eq!(report["capture"]["skipped"].get("whole-seconds").is_some(), said, "{report:#}");
+    }
+}
+
+/// A router that drops a packet says so by ICMP, and quotes it (frames 255 to 257 of a home's capture, behind a link of 1,492 bytes): why something was lost
+/// is then in the capture. An error that says something else, or is about no segment, is no such reason.
+#[test]
+fn a_packet_that_was_too_large_is_said() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("large.pcap");
+    let sent = talk(Sum::Right);
+    for (code, protocol, said) in [(4, 6, true), (3, 6, false), (4, 17, false)] {
+        capture(&path, &sent);
+        let mut quoted = packet(&sent[6], 7);
+        quoted[9] = protocol;
+        let mut icmp = vec![3, code, 0, 0, 0, 0, 5, 0xd4];
+        icmp.extend(&quoted[..28]);
+        let error = ip(1, 900, 0, &icmp, ([192, 0, 2, 9], CLIENT));
+        let mut bytes = std::fs::read(&path).expect("the capture");
+        let record = bytes[bytes.len() - 16 - 40..][..8].to_vec();
+        bytes.extend(record);
+        bytes.extend([error.len() as u32; 2].iter().flat_map(|len| len.to_le_bytes()));
+        bytes.extend(error);
+        std::fs::write(&path, bytes).expect("a file");
+        let notes = json(&path)["notes"].as_array().expect("notes").clone();
+        let told = notes.iter().find(|note| note["kind"] == "too-large-packets");
+        assert_eq!(told.map(|note| note["first_packet"].clone()), said.then(|| 11.into()), "{notes:#?}");
+    }
+}
+
 /// A reset with a wrong checksum is not accepted, so it ends nothing.
 #[test]
 fn a_reset_that_nobody_takes_ends_nothing() {

@@ -235,6 +235,9 @@ fn skipped(reason: &str, n: u64) -> String {
         "wrong-clock" => {
             return "the time of a packet has a fraction of more than its second: what wrote this capture had no valid clock, and all times are possible at most".to_owned();
         }
+        "whole-seconds" => {
+            return "all times are whole seconds: what lies between two packets may be a second longer or shorter, and all times are possible at most".to_owned();
+        }
         "unsupported-link" => "of an unsupported link type",
         "truncated-header" => "cut off within the TCP header (capture with a larger snap length)",
         "bad-ip-header" => "with an invalid IP header",
@@ -266,6 +269,9 @@ pub(super) fn note_in_words(kind: &str) -> String {
         "refused-connections" => "connections were refused with a reset: nothing listens on that port, or a firewall rejects it",
         "cut-options" => {
             "connections have a SYN that is cut off within its options, so MSS, window scale or time stamps are unknown (capture with a larger snap length)"
+        }
+        "too-large-packets" => {
+            "a router says by ICMP that a packet is too large for its next link, and drops it: set this MTU at the sender, or clamp the MSS at the router (Wireshark: icmp.mtu || icmpv6.mtu)"
         }
         "unanswered-connections" => "connections got no answer to their SYN",
         "sums-over-limit" => {

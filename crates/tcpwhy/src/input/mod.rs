@@ -48,7 +48,7 @@ use reading::{Reading, Run};
 use room::Room;
 pub use source::Compression;
 pub use streams::Streams;
-use tally::{All, Take, WRONG_CLOCK};
+use tally::{All, Take, WHOLE_SECONDS, WRONG_CLOCK};
 pub use trouble::{Failure, Trouble, WindowError};
 pub use zone::Zone;
 
@@ -102,10 +102,13 @@ pub struct FileSummary {
     pub truncated: bool,
     /// Packets without a segment, by reason; `outside-window`: read, but not in the requested window;
     /// `damaged`: places that could not be read; `wrong-checksum`: segments that their receiver dropped;
-    /// `wrong-time`: read, with another time; `wrong-clock`: all are read, and no time is relied on.
+    /// `wrong-time`: read, with another time; `wrong-clock` and
+    /// `whole-seconds`: all are read, and no time is relied on.
     pub skipped: BTreeMap<&'static str, u64>,
     /// The first places where something was wrong, at most [`MAX_TROUBLES`]; `skipped["damaged"]` counts all.
     pub troubles: Vec<Trouble>,
+    /// How many ICMP errors say that a segment was too large for a link, and the number of the first one.
+    pub too_large: Option<(u64, u64)>,
     /// Packets that the capture says it lost.
     pub drops: u64,
     /// Stored bytes that were skipped because they are outside the window.
@@ -178,7 +181,16 @@ impl InputSummary {
 
     /// Whether an input's clock cannot be relied on.
     pub fn has_wrong_clock(&self) -> bool {
-        self.files.iter().any(|file| file.skipped.contains_key(WRONG_CLOCK))
+        let wrong = |file: &FileSummary| {
+            [WRONG_CLOCK, WHOLE_SECONDS].iter().any(|why| file.skipped.contains_key(why))
+        };
+        self.files.iter().any(wrong)
+    }
+
+    /// How many ICMP errors say that a segment was too large for a link, and the number of the first one.
+    pub fn too_large(&self) -> Option<(u64, u64)> {
+        let told = self.files.iter().filter_map(|file| file.too_large);
+        told.reduce(|(one, first), (more, later)| (one + more, first.min(later)))
     }
 
     /// Packets that the captures say they lost.

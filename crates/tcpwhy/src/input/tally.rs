@@ -1,7 +1,7 @@
 //! How are an input's packets counted, and which receiver gets its segments?
 
 use tcpwhy_wire::capture::{Damage, DamageKind, RawPacket};
-use tcpwhy_wire::decode::{Fragments, Put};
+use tcpwhy_wire::decode::{Fragments, Put, was_too_large};
 use tcpwhy_wire::{Decoded, Instant, Segment, Skip, decode_usual, payload};
 
 use super::damaged::Senders;
@@ -11,6 +11,11 @@ use super::{FileSummary, MAX_TROUBLES};
 
 /// The reason of an input whose clock cannot be relied on.
 pub(super) const WRONG_CLOCK: &str = "wrong-clock";
+/// The reason of an input that counts whole seconds: nothing of what it times is shorter.
+pub(super) const WHOLE_SECONDS: &str = "whole-seconds";
+/// Fewer packets may all pass as a second begins. Source: none written down.
+const WHOLE_MIN: u64 = 3;
+const SECOND_NS: i64 = 1_000_000_000;
 
 /// The receiver of segments.
 pub(super) trait Take {
@@ -61,6 +66,10 @@ pub(super) struct Tally {
     wrong_times: u64,
     /// Whether a time's fraction of a second is longer than that.
     wrong_fractions: u64,
+    /// Whether a time has a fraction of a second.
+    has_fractions: bool,
+    /// ICMP errors that a segment was too large for a link, and the first of them.
+    too_large: Option<(u64, u64)>,
     /// Segments that their receiver drops.
     wrong_checksums: u64,
     senders: Senders,
@@ -90,6 +99,9 @@ impl Tally {
             (self.first_number, self.first, self.last) = (packet.number, packet.at, packet.at);
         }
         self.packets += 1;
+        if !self.has_fractions {
+            self.has_fractions = packet.at.as_nanos() % SECOND_NS != 0;
+        }
         self.first = self.first.min(packet.at);
         self.last = self.last.max(packet.at);
         match &mut decode_usual(packet) {
@@ -133,6 +145,10 @@ impl Tally {
     #[cold]
     fn on_skipped(&mut self, packet: &RawPacket<'_>, skip: Skip, input: usize, segments: &mut dyn Take) {
         self.skipped[skip as usize] += 1;
+        if skip == Skip::NotTcp && was_too_large(packet) {
+            let (count, first) = self.too_large.unwrap_or((0, packet.number));
+            self.too_large = Some((count + 1, first));
+        }
         if skip != Skip::Fragment && (skip != Skip::NotTcp || self.fragments.is_empty()) {
             return;
         }
@@ -193,15 +209,18 @@ impl Tally {
         file.first = (self.packets > 0).then_some(self.first);
         file.last = (self.packets > 0).then_some(self.last);
         let reasons = Skip::ALL.map(Skip::name).into_iter().zip(self.skipped);
+        let whole = !self.has_fractions && self.packets >= WHOLE_MIN;
         let more = [
             ("damaged", self.damaged),
             ("outside-window", self.outside),
             ("wrong-checksum", self.wrong_checksums),
             ("wrong-time", self.wrong_times),
             (WRONG_CLOCK, self.wrong_fractions),
+            (WHOLE_SECONDS, if whole { self.packets } else { 0 }),
         ];
         file.skipped = reasons.chain(more).filter(|(_, count)| *count > 0).collect();
         file.truncated = self.troubles.iter().any(Trouble::is_truncation);
+        file.too_large = self.too_large;
         file.troubles = self.troubles;
         file.failure = self.failure;
     }

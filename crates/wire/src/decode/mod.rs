@@ -20,7 +20,7 @@ use crate::capture::RawPacket;
 use crate::{Endpoint, Flags, Segment};
 pub use checksum::{Checksum, checksum};
 pub use fragment::{Fragments, Put};
-pub use named::{Named, named};
+pub use named::{Named, named, was_too_large};
 pub use usual::Usual;
 
 /// Why a packet gives no segment. The names are stable: they are the keys of `skipped` in reports.

@@ -57,6 +57,24 @@ pub fn named(packet: &RawPacket<'_>) -> Option<Named> {
     None
 }
 
+/// Whether a router says by ICMP that a TCP packet was larger than the next link's MTU (RFC 1191, 4; RFC 8201, 4).
+#[cold]
+pub fn was_too_large(packet: &RawPacket<'_>) -> bool {
+    let Ok((data, version)) = link::network_layer(packet.link, packet.data) else { return false };
+    let says_so = match (data.first().map(|first| first >> 4), version) {
+        (Some(4), Version::V4 | Version::Either) => {
+            data.get(usize::from(data[0] & 0x0f) * 4..).is_some_and(|icmp| icmp.starts_with(&[3, 4]))
+        }
+        (Some(6), Version::V6 | Version::Either) => data.get(40) == Some(&2),
+        _ => false,
+    };
+    // Of the TCP header itself an old router quotes no more than eight bytes (RFC 792).
+    let of_segment = |(inner, version): (&[u8], Version)| {
+        ip::decode(inner, version, inner.len() as u32).is_ok_and(|quoted| quoted.protocol == ip::TCP)
+    };
+    says_so && quoted(data, version).is_some_and(of_segment)
+}
+
 /// The IP packet that an ICMP error quotes.
 fn quoted(data: &[u8], version: Version) -> Option<(&[u8], Version)> {
     match (data.first()? >> 4, version) {
