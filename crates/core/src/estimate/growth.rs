@@ -28,6 +28,8 @@ pub(crate) struct Growth {
     shape: Shape,
     /// The round under way ended with a silence.
     silent: bool,
+    /// The last flight filled the peer's window: its sender's own may have been any larger.
+    shut: bool,
 }
 
 impl Growth {
@@ -38,6 +40,9 @@ impl Growth {
             return self.shape;
         }
         let shrank = (flight + blur) * 10 < last * 9 && flight > 2 * blur;
+        if self.shut {
+            return if shrank { Shape::Uneven } else { self.shape };
+        }
         // What did not fill a super-segment stays behind (tcp_tso_should_defer, net/ipv4/tcp_output.c), and
         // the next flight is all that the window has opened to, less what the last one had in flight from
         // before it.
@@ -55,8 +60,17 @@ impl Growth {
 
     /// The sender was silent after this flight.
     pub(crate) fn on_silence(&mut self, flight: u32, mss: u32) {
-        let window = if self.last == 0 { flight } else { flight.max(self.window.saturating_add(self.last)) };
-        *self = Self { last: flight, window, shape: self.with(flight, mss), silent: true };
+        let begins = self.last == 0 || self.shut;
+        let window = if begins { flight } else { flight.max(self.window.saturating_add(self.last)) };
+        *self = Self { last: flight, window, shape: self.with(flight, mss), silent: true, shut: false };
+    }
+
+    /// The sender was silent after a flight that filled the peer's window: a congestion window that has let
+    /// it pass is never smaller than that without a loss, whatever an idle sender's is reset to
+    /// (tcp_cwnd_application_limited, net/ipv4/tcp_output.c: no smaller than what was used).
+    pub(crate) fn on_shut(&mut self, flight: u32) {
+        self.interrupt();
+        *self = Self { last: flight, window: flight, silent: true, shut: true, ..*self };
     }
 
     /// A round ended: without a silence, it is not known how large its flight would have become.
@@ -68,7 +82,7 @@ impl Growth {
 
     /// The next flight has nothing to do with the last one.
     pub(crate) fn interrupt(&mut self) {
-        self.last = 0;
+        (self.last, self.shut) = (0, false);
         if self.shape == Shape::Slack {
             self.shape = Shape::Even;
         }

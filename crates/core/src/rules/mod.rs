@@ -109,6 +109,7 @@ pub(crate) fn observe(wait: &Wait<'_>, verdict: &Verdict) -> Observation {
         writes_on: send_buffer::writes_on(wait),
         drained_to: send_buffer::drained_to(wait, verdict).map(|left| (left, wait.mss)),
         silent_behind: whole_round::flight(wait, verdict).map(|flight| (flight, wait.mss)),
+        filled: whole_round::filled(wait, verdict),
         beyond: None,
     }
 }

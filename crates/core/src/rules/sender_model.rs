@@ -163,6 +163,8 @@ impl SenderModel {
         }
         if let Some((flight, mss)) = observation.silent_behind {
             self.rounds.growth.on_silence(flight, mss);
+        } else if let Some(flight) = observation.filled {
+            self.rounds.growth.on_shut(flight);
         }
         if observation.beyond.is_some() {
             self.pauses.get_or_insert_default().beyond = observation.beyond;
@@ -228,6 +230,8 @@ pub(crate) struct Observation {
     pub drained_to: Option<(u32, u32)>,
     /// The flight of a round that ended with a silence, and the MSS.
     pub silent_behind: Option<(u32, u32)>,
+    /// That of one that filled the peer's window.
+    pub filled: Option<u32>,
     /// The round that begins beyond a host in between.
     pub beyond: Option<RoundBeyond>,
 }

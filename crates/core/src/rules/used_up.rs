@@ -59,6 +59,9 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
         }
     }
     if !rounds.lost && rounds.growth.with(flight, wait.mss) == Shape::Uneven && is_whole_round(wait) {
+        if leaves_room(wait, ack, flight) {
+            return (Cause::SendBuffer, Some(Form::Uneven), Confidence::Possible);
+        }
         let (cause, form, confidence) = send_buffer::flat(wait, ack, Confidence::Possible);
         return (cause, form.or(Some(Form::Uneven)), confidence);
     }
@@ -97,6 +100,13 @@ fn phase(rounds: &Rounds, flight: u32) -> (Cause, Option<Form>) {
         return (Cause::CongestionWindow, Some(Form::Avoidance));
     }
     (slow_start::cause(rounds, flight), None)
+}
+
+/// Whether a whole round left a third of the peer's window unused, whatever the one before it did.
+fn leaves_room(wait: &Wait<'_>, ack: &ClockingAck, flight: u32) -> bool {
+    ack.window > 0
+        && i64::from(ack.room) >= i64::from((ack.window / 3).max(2 * wait.mss))
+        && flight < ack.window
 }
 
 /// Near the receiver: how long the window held the sender before a flight whose tail was lost. The

@@ -30,6 +30,13 @@ pub(crate) fn flight(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
     Some(wait.model.rounds.flight_with(ack.flight))
 }
 
+/// The flight of a round after which its sender was silent, held by the peer's window.
+pub(crate) fn filled(wait: &Wait<'_>, verdict: &Verdict) -> Option<u32> {
+    let held = verdict.split.has(Cause::ReceiveWindow.bit());
+    let ack = wait.flow.view.clocking_ack().filter(|_| held && is_whole_round(wait))?;
+    Some(wait.model.rounds.flight_with(ack.flight))
+}
+
 /// Whether a wait was about as long as a round trip.
 pub(super) fn lasts_a_round(wait: &Wait<'_>) -> bool {
     wait.gap >= wait.rtt() - wait.rtt().divided_by(ROUND_SHARE)

@@ -301,6 +301,38 @@ fn flights_that_no_window_has_are_a_send_buffer_s() {
     }
 }
 
+/// 40 segments fill the peer's window, which then opens to a megabyte. The congestion window has let these 40
+/// pass, so the next flight has as many, two missing ones and a tenth apart, or any number more.
+#[test]
+fn what_is_smaller_than_a_flight_that_filled_the_peers_window_is_a_send_buffer_s() {
+    for (next, is_buffer) in [(30, true), (34, false), (60, false), (200, false)] {
+        let shut = 40 * MSS;
+        let text = format!(
+            "handshake\n +5 C 100\n +0 S 1448x10 more\n +0 C ack win={shut}\n +0 S 1448x20 more\n +0 C ack win={shut}\n +0 S 1448x40 more\n +0 C ack win={0}\n +0 S 1448x{next} more\n +0 C ack win={0}\n +0 S 1448x{next} more\n +0 C ack win={0}\n +0 S 100\n +0 C ack",
+            1 << 20
+        );
+        log(text).rtt(ms(50)).window(End::Client, shut as u32).both_ends(|seen| {
+            let bill = seen.exchange(1);
+            assert!(bill.ns(Cause::ReceiveWindow, Client) >= ms(49), "{next}{seen}");
+            assert_eq!(bill.ns(Cause::SendBuffer, Server) >= ms(99), is_buffer, "{next}{seen}");
+        });
+    }
+}
+
+/// Flights of 40 segments fill the peer's window, and every second one is half as large: the window holds nothing in
+/// that, though the flights beside it fill it.
+#[test]
+fn half_a_window_between_full_ones_is_a_send_buffer_s() {
+    let shut = 40 * MSS;
+    let flights = each([10, 20, 40, 20, 40, 20], |n| format!("+0 S 1448x{n} more\n +0 C ack win={shut}"));
+    let text = format!("handshake\n +5 C 100\n {flights}\n +0 S 100\n +0 C ack");
+    log(text).rtt(ms(50)).window(End::Client, shut as u32).both_ends(|seen| {
+        let bill = seen.exchange(1);
+        assert!(bill.ns(Cause::ReceiveWindow, Client) <= ms(101), "{seen}");
+        assert!(bill.ns(Cause::SendBuffer, Server) >= ms(49), "{seen}");
+    });
+}
+
 /// Once the link's rate is known, the ACK of a flight has an expected time: the path, and the flight on the
 /// link. An ACK some ms later was queued behind other traffic. Half a millisecond does not count; 9 ms may be
 /// its receiver's, as may that of a single segment, or of a program that has not read: its window is smaller.
