@@ -301,7 +301,11 @@ impl Connection {
         let sent = flow.missed_since_data > 1;
         let silent = flow.last_data.map_or(Duration::ZERO, |last| segment.at - last.at);
         let rto = flow.rto.rto();
-        if flow.flight() == 0 && silent > rounds::idle_min(rto) && !sent {
+        if flow.flight() == 0 && silent > rounds::idle_min(rto) {
+            if sent {
+                self.models[from].rounds.may_be_reset = true;
+                return;
+            }
             self.models[from].rounds.on_idle(silent, rto, mss);
             self.models[from].may_be_restarted = true;
         } else if flow.flight() > 0 && class == SegmentClass::New {

@@ -37,6 +37,8 @@ pub(crate) struct Rounds {
     pub(crate) drained: u8,
     drained_to: u32,
     pub(crate) growth: Growth,
+    /// The window may have been reset after an idle time, and may not: packets of that time are missing.
+    pub(crate) may_be_reset: bool,
 }
 
 /// Whether the peer's window was used up in the round under way, and in the one before it.

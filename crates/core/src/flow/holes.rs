@@ -41,6 +41,11 @@ impl Holes {
         self.0.as_ref()?.front().map(|hole| hole.start)
     }
 
+    /// Bytes of it.
+    pub(crate) fn first_len(&self) -> u32 {
+        self.0.as_ref().and_then(|holes| holes.front()).map_or(0, |hole| (hole.end - hole.start) as u32)
+    }
+
     /// When the first one was noticed.
     pub(crate) fn first_noticed(&self) -> Option<Instant> {
         self.0.as_ref()?.front().map(|hole| hole.noticed_at)

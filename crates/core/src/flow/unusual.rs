@@ -34,12 +34,27 @@ pub(crate) struct Shown {
     pub reader_paused_at: Instant,
     /// When its peer last acknowledged bytes of a hole.
     pub unseen_acked_at: Instant,
+    /// When it was last known that the capture had missed a stretch of this direction's packets.
+    pub stretch_missed_at: Instant,
     /// When it last acknowledged what had been retransmitted unnecessarily.
     pub spare_acked_at: Instant,
     /// When it sent a keep-alive that nothing has answered yet.
     pub probed_at: Instant,
     /// Nothing sent before this byte can be timed: the capture's clock stepped.
     pub untimed_until: Option<Seq>,
+}
+
+/// So many segments are hardly acknowledged by a single packet: with so many bytes, the capture has missed
+/// acknowledgements as well. Source: one for every second segment, RFC 9293, 3.8.6.3.
+const STRETCH_SEGMENTS: u32 = 4;
+
+impl Shown {
+    /// It is known by `at` that the capture has missed so many bytes, which did arrive.
+    pub(crate) fn miss(&mut self, bytes: u32, at: Instant, mss: u32) {
+        if bytes > STRETCH_SEGMENTS.saturating_mul(mss) {
+            self.stretch_missed_at = at;
+        }
+    }
 }
 
 /// None of it has been seen.
@@ -54,6 +69,7 @@ static NONE: Shown = Shown {
     hole_until: None,
     reader_paused_at: Instant::MIN,
     unseen_acked_at: Instant::MIN,
+    stretch_missed_at: Instant::MIN,
     spare_acked_at: Instant::MIN,
     probed_at: Instant::MIN,
     untimed_until: None,

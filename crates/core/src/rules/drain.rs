@@ -44,8 +44,9 @@ pub(crate) fn charge(
     let rate = flow.rate(true);
     let detail = Detail { rate_bps: rate.map(Rate::bits_per_second), ..Detail::default() };
     let flight = || flow.on_wire(last.flight, last.flight_segments.into(), mss);
-    let too_long = rate.is_some_and(|rate| exceeds(late, rate, flight()));
-    let confidence = if too_long { Confidence::Possible } else { Confidence::Likely };
+    let too_long = rate.is_none_or(|rate| exceeds(late, rate, flight()));
+    // An acknowledgement of what the capture has missed does not say when the rest had arrived.
+    let confidence = if too_long || flow.acked_unseen() { Confidence::Possible } else { Confidence::Likely };
     let drain = Charge::new(Cause::Bandwidth, flow.side, late, confidence)
         .evidence(last.packet, last.packet)
         .detail(detail);

@@ -63,7 +63,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Verdict {
     if wait.behind_host && wait.has_nothing_under_way() && verdict.split.has(Cause::ReceiveWindow.bit()) {
         verdict = think::judge(wait); // with the window open, the host in between had nothing to send
     }
-    if wait.far_unknown || wait.behind_host || wait.coarse {
+    let by_acks = Cause::ReceiveWindow.bit() | Cause::ReceiverThink.bit() | Cause::SenderThink.bit();
+    let missed = || verdict.split.has(by_acks) && not_captured::behind_stretch(wait);
+    if wait.far_unknown || wait.behind_host || wait.coarse || missed() {
         verdict.split.doubt(); // what the sender knew is not known, or what came before what
     } else if wait.midway {
         verdict.split.temper(); // the unseen beginning may have shown how this sender behaves when nothing holds it

@@ -36,6 +36,13 @@ pub(super) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     Some(Verdict { split: Split::of(wait.gap).rest(charge), trigger: burst(wait.last, wait.segment.at) })
 }
 
+/// Whether a wait began within a round trip of a stretch that the capture missed: the acknowledgement that
+/// released its sender, and what the peer's window was until then, may be missing as well.
+pub(super) fn behind_stretch(wait: &Wait<'_>) -> bool {
+    let missed_at = wait.flow.unusual.stretch_missed_at;
+    missed_at <= wait.segment.at && wait.last.at < missed_at + wait.rtt() + wait.tolerance()
+}
+
 /// The charge for time that packets missing from the capture would explain.
 pub(crate) fn charge(sender: Side) -> Charge {
     let detail = Detail { form: Some(Form::NotCaptured), ..Detail::default() };

@@ -85,7 +85,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // anything.
     let behind_hole =
         flow.view.loss_signal.get().is_some_and(|at| at + wait.rtt() + wait.tolerance() >= wait.segment.at);
-    let confidence = match (behind_hole, certain) {
+    // Whoever has sent beyond the window had read an update that is not in the capture.
+    let update_missing = ack.room < 0;
+    let confidence = match (behind_hole || update_missing, certain) {
         (true, _) => Confidence::Possible,
         (false, true) => Confidence::Certain,
         (false, false) => Confidence::Likely,

@@ -88,7 +88,7 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
         let (cause, form) = if below { (Cause::Pacing, None) } else { (cause, form) };
         return (cause, form, Confidence::Possible);
     }
-    (cause, form, Confidence::Likely)
+    (cause, form, if rounds.may_be_reset { Confidence::Possible } else { Confidence::Likely })
 }
 
 /// The phase of a congestion window that `flight` bytes have used up.

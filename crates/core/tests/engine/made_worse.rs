@@ -3,11 +3,11 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
-use tcpwhy_core::report::Confidence::{Likely, Possible};
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_core::report::Kind;
 use tcpwhy_wire::{Instant, Segment, TcpOptions};
 
-use crate::packet_log::{End, PacketLog, SERVER, each, log, ms, settled};
+use crate::packet_log::{End, MSS, PacketLog, SERVER, each, log, ms, settled};
 use crate::seen::{HAIR, Seen};
 
 /// Without a handshake.
@@ -119,4 +119,87 @@ fn acknowledgements_of_a_timer_are_no_distance() {
         + "+5 S 1 #a\n a+45.2 C ack\n +0.9 S 29 #b\n b+45.8 C ack\n +238 C 1\n +0.35 C 2847\n +0.7 S ack\n +0.05 C 1\n +0.9 S ack\n +2900 C 1 #q\n q+47.2 S ack\n +0.05 C 76\n +47 S ack\n +170 S 40\n +45 C ack";
     let seen = midway(&log(text).rtt(ms(0.1)).without_timestamps(), End::Client);
     assert!(seen.spent(Cause::NagleDelayedAck, Client) >= ms(47), "{seen}");
+}
+
+/// The acknowledgement that let the second 20 segments go is not in the capture, and so these went beyond every
+/// window: the next acknowledgement need not be the one that opened the window for the rest.
+#[test]
+fn whoever_went_beyond_the_window_had_read_an_update_that_is_missing() {
+    for (missing, most) in [(" unseen", Possible), ("", Certain)] {
+        let [first, second] = [20 * MSS, 40 * MSS];
+        let text = format!(
+            "handshake\n +5 C 100\n +0 S 1448x20 more\n +0 C ack win={second}{missing}\n +0 S 1448x40 more\n +0 C ack win={second}\n +0 S 1448x40 more\n +0 C ack\n +0 S 100\n +0 C ack"
+        );
+        let log = log(text).rtt(ms(40)).window(End::Client, first as u32).without_window_scale();
+        let seen = log.seen_at(End::Client);
+        let lines = seen.lines(Cause::ReceiveWindow, Client);
+        assert!(lines.iter().any(|line| line.confidence == most), "{missing}: {seen}");
+        assert!(lines.iter().all(|line| line.confidence <= most), "{missing}: {seen}");
+    }
+}
+
+/// Ten segments are missing from the capture, though acknowledged, and with them the acknowledgement of the piece
+/// behind which the program seems to pause. Where all passed, it does.
+#[test]
+fn a_pause_behind_a_stretch_that_the_capture_missed_is_no_more_than_possible() {
+    for (missing, most) in [(" unseen", Possible), ("", Certain)] {
+        let text = settled(2)
+            + &format!(
+                "+5 C 100\n +0 S 1448x10 more{missing}\n +0 C ack{missing}\n +0 S 337 #p\n p+0 C ack\n p+60 S 337\n +0 C ack"
+            );
+        let seen = log(text).rtt(ms(20)).seen_at(End::Server);
+        let lines = seen.lines(Cause::SenderThink, Server);
+        assert!(!lines.is_empty() && lines.iter().all(|line| line.confidence <= most), "{missing}: {seen}");
+        assert!(missing.is_empty() == lines.iter().any(|line| line.confidence > Possible), "{seen}");
+    }
+}
+
+/// The rest of the reply is missing, and a late acknowledgement of all of it does not say that a link needed so long
+/// for what was captured.
+#[test]
+fn an_acknowledgement_of_what_is_missing_shows_no_link() {
+    let round = "+5 C 100\n +0 S 1448x2 more\n +0 S 100\n +0 C ack\n".repeat(2);
+    let text = format!(
+        "handshake\n {round}+5 C 100 #q\n q+0 S 1448x2 more #a\n a+0 S 100 #b\n a+0.1 C ack ack=8888\n b+300 S 1448x4 unseen #c\n c+0 C ack\n"
+    );
+    let seen = log(text).rtt(ms(80)).seen_at(End::Server);
+    let lines = seen.lines(Cause::Bandwidth, Path);
+    assert!(lines.iter().all(|line| line.ns < ms(2) || line.confidence == Possible), "{seen}");
+}
+
+/// Whether the window was reset after a second of silence is not known if packets of that second are missing: flights
+/// that end below the largest one are in avoidance, or start again.
+#[test]
+fn what_is_missing_from_a_silence_leaves_open_whether_a_window_was_reset() {
+    for (missing, most) in [(" unseen", Possible), ("", Likely)] {
+        let flights = |n: &[u32]| each(n, |n| format!("+0 S 1448x{n} more\n +0 C ack"));
+        let text = format!(
+            "handshake\n +5 C 100\n {}\n +0 S 100\n +0 C ack\n +600 C 100{missing}\n +0 S 1448x10{missing}\n +0 C ack{missing}\n +900 C 100 #q\n {}\n +0 S 100\n +0 C ack",
+            flights(&[10, 20, 40]),
+            flights(&[10, 20, 30])
+        );
+        let seen = log(text).rtt(ms(60)).seen_at(End::Server);
+        let last = seen.connection().exchanges.last().expect("an exchange");
+        let held = [Cause::SlowStart, Cause::SlowStartAfterIdle, Cause::CongestionWindow];
+        let lines = last.bill.iter().filter(|line| held.contains(&line.cause) && line.ns > ms(50));
+        assert!(lines.clone().count() > 0 && lines.clone().all(|line| line.confidence == most), "{seen}");
+    }
+}
+
+/// Rounds that fill the peer's window, of a capture that begins within one, beside their sender: the acknowledgements
+/// of each come at once, a round trip after it. No rate is known that a link would have, nor is it likely that one was
+/// busy all the time.
+#[test]
+fn a_link_that_has_shown_no_rate_is_hardly_busy() {
+    let rounds = each(0..8, |n| {
+        let acks = each(1..5, |part| {
+            format!("r{n}+{:.2} S ack ack={}", 0.1 * f64::from(part), (n * 28 + part * 7) * 1448)
+        });
+        format!("+0 C 1448x28 #r{n}\n {acks}\n")
+    });
+    let text = format!("handshake\n {rounds}\n +0 C 100\n +0 S 50\n +0 C ack");
+    let path = log(text).rtt(ms(40)).window(End::Server, 28 * MSS as u32).without_window_scale();
+    let seen = Seen::of(path.capture(End::Client).split_off(17), "the client, within a round");
+    let lines = seen.lines(Cause::Bandwidth, Path);
+    assert!(lines.iter().all(|line| line.ns < ms(5) || line.confidence == Possible), "{seen}");
 }

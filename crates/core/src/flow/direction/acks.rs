@@ -333,8 +333,9 @@ impl Flow {
         self.highest_ack = Some(ack.ack);
         if let Some(shown) = self.unusual.known() {
             shown.link.on_advance(bytes, beyond);
-            if shown.holes.first().is_some_and(|first| ack.ack.after(first)) {
+            if let Some(first) = shown.holes.first().filter(|&first| ack.ack.after(first)) {
                 shown.unseen_acked_at = ack.at;
+                shown.miss(shown.holes.first_len().min((ack.ack - first) as u32), ack.at, mss);
             }
         }
         let oldest = self.sent.front().map(|sent| sent.at);

@@ -113,7 +113,10 @@ impl Flow {
             SegmentClass::New => {
                 let nxt = self.snd_nxt.unwrap_or(start);
                 if start.after(nxt) {
-                    self.unusual.shown().holes.notice(nxt, start, segment);
+                    let arrived = self.highest_ack.map_or(0, |acked| (acked - nxt).max(0) as u32);
+                    let shown = self.unusual.shown();
+                    shown.holes.notice(nxt, start, segment);
+                    shown.miss(arrived.min((start - nxt) as u32), segment.at, mss);
                     self.ip_id.on_hole(((start - nxt) as u32).div_ceil(mss.max(1)));
                 }
                 self.snd_nxt = Some(end);
