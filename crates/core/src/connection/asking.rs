@@ -472,7 +472,11 @@ impl Connection {
         let mut account = parked.account;
         let asked = parked.packets[1];
         let wait = start - parked.last_at;
-        account.charge_split(&server_think::of_client(&self.pair(), wait, [asked, first]));
+        let mut think = server_think::of_client(&self.pair(), wait, [asked, first]);
+        if self.may_not_be_asked() {
+            think.doubt();
+        }
+        account.charge_split(&think);
         account.absorb(answer);
         round_trip::charge_way_back(&self.pair(), &mut account, Kind::Exchange, CLIENT, last);
         self.last_wait_end = Maybe::of(parked.start + account.total());

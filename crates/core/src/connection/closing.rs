@@ -200,12 +200,16 @@ impl Connection {
     pub(super) fn temper_assumed(&self, open: &mut Open, kind: Kind) {
         let own = kind == Kind::Exchange && self.may_be_own(open);
         let many = self.may_be_many(open);
+        let answers = self.assumed && self.may_answer_unseen(open);
         let account = open.last_path().settle();
         for end in [CLIENT, SERVER].into_iter().filter(|&end| many[end]) {
             doubt_pauses(account, side(end));
         }
         if own {
             account.revise(Revision::MayBeOwn { server: side(SERVER) });
+        }
+        if answers {
+            account.revise(Revision::MayBeOther { server: side(SERVER), form: Form::OrPushes });
         }
         if self.assumed {
             account.revise(Revision::Guessed(Guess::Roles));

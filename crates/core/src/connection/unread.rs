@@ -21,10 +21,19 @@ const FINISHED_AT: std::ops::RangeInclusive<u64> = 2..=3;
 /// one: both together fill at most so many segments. Source: none written down.
 const FIRST_SEGMENTS: u64 = 2;
 
+/// So many pieces of one length are hardly one message's. Source: none written down.
+const ROW_MIN: u64 = 3;
+
+/// Whether so many bytes are several pieces as long as the last one.
+fn is_row(said: u64, piece: u32) -> bool {
+    let piece = u64::from(piece.max(1));
+    said % piece == 0 && said / piece >= ROW_MIN
+}
+
 impl Connection {
     /// Whether what each end said may be several messages, and its pauses no part of any: a segment's
     /// worth in pieces whose payload was not captured, or that are encrypted in a capture that begins midway,
-    /// and its first message.
+    /// a row of such pieces of one length, and its first message.
     #[cold]
     #[inline(never)]
     pub(super) fn may_be_many(&self, open: &Open) -> [bool; 2] {
@@ -33,8 +42,12 @@ impl Connection {
         let unread = self.paired == Paired::Unread || sealed;
         let segments = if first { FIRST_SEGMENTS } else { u64::from(unread) };
         [CLIENT, SERVER].map(|end| {
-            let said = if end == open.initiator { open.request_bytes } else { open.reply_bytes };
-            said < segments * u64::from(self.mss(end))
+            let asks = end == open.initiator;
+            let (said, path) =
+                if asks { (open.request_bytes, &open.request) } else { (open.reply_bytes, &open.reply) };
+            let mss = self.mss(end);
+            said < segments * u64::from(mss)
+                || unread && path.last.is_some_and(|last| last.len < mss && is_row(said, last.len))
         })
     }
 

@@ -274,11 +274,18 @@ fn replies_as_long_as_the_greeting_may_be_questions() {
     let text = format!(
         "handshake\n @32 S 265 #job\n{rounds}+0 C ack\n job+61 C 561\n +0 S ack\n +100 S fin\n +0 C fin"
     );
-    log(text).rtt(ms(1)).both_ends(|seen| {
+    let log = log(text).rtt(ms(1));
+    log.both_ends(|seen| {
         for line in seen.lines(Cause::ServerThink, Server) {
             assert_eq!(line.confidence, Possible, "{seen}");
         }
     });
+    // Nor does a missing SYN change that.
+    for end in End::BOTH {
+        let seen = Seen::of(log.capture(end).split_off(1), "without the SYN");
+        let lines = seen.lines(Cause::ServerThink, Server);
+        assert!(lines.len() > 3 && lines.iter().all(|line| line.confidence == Possible), "{seen}");
+    }
 }
 
 /// A greeting that the client goes on from at once, and replies of other lengths, are what they seem.
@@ -289,4 +296,44 @@ fn replies_of_other_lengths_than_the_greeting_s_are_answers() {
     for n in 1..=3 {
         assert!(seen.exchange(n).of(Cause::ServerThink).confidence > Possible, "{seen}");
     }
+}
+
+/// Three notifications that need no answer; 25 ms after the fourth the client says that it ends, and closes.
+#[test]
+fn what_follows_one_of_many_notifications_may_be_its_senders_own() {
+    let news = "+900 S 12\n +0 C ack\n";
+    let text = settled(1) + &news.repeat(3) + "+900 S 12\n +25 C 5\n +0 C fin\n +0 S fin\n +0 C ack";
+    let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+    let lines = seen.lines(Cause::ServerThink, Client);
+    assert!(lines.iter().all(|line| line.confidence == Possible), "{seen}");
+}
+
+/// Behind a beginning that is missing, nothing tells a client that asks 60 ms after each reply from a worker that
+/// answers 60 ms after each question, if the other end takes longer than that. A client that waits longer than its
+/// server asks.
+#[test]
+fn what_a_capture_begins_with_may_be_answers() {
+    for (reacts, takes, most) in [(60, 100, Possible), (60, 30, Likely)] {
+        let rounds = format!("+{takes} S 265\n +0 C ack\n +{reacts} C 561\n +0 S ack\n").repeat(4);
+        let text = format!(
+            "handshake\n +5 C 100\n +0 S ack\n +{takes} S 265\n +0 C ack\n +{reacts} C 561\n +0 S ack\n{rounds}"
+        );
+        for end in End::BOTH {
+            let mut segments = log(text.clone()).rtt(ms(1)).capture(end);
+            let seen = Seen::of(segments.split_off(7), "begun with an answer, or a question");
+            let lines = seen.lines(Cause::ServerThink, Server);
+            assert!(lines.len() > 2 && lines.iter().skip(1).all(|line| line.confidence == most), "{seen}");
+        }
+    }
+}
+
+/// The questions are missing, and the beginning of what answers them: what the client says 60 ms later answers nothing
+/// for certain.
+#[test]
+fn what_follows_an_answer_to_what_is_missing_may_be_a_question() {
+    let text = settled(2)
+        + "+30 C 300 unseen #q\n q+100 S 400 unseen more\n +0 S 6\n +40 C ack\n +20 C 5\n +0 C fin\n +0 S fin\n +0 C ack";
+    let seen = log(text).rtt(ms(20)).seen_at(End::Client);
+    let lines = seen.lines(Cause::ServerThink, Client);
+    assert!(lines.iter().all(|line| line.confidence == Possible), "{seen}");
 }

@@ -123,6 +123,20 @@ fn pieces_whose_payload_was_not_captured_may_be_messages() {
     }
 }
 
+/// Five pieces of 400 bytes, more than a segment, are as many replies of one length (frames 70 to 90 of a caller over
+/// HTTP/2); pieces of other lengths are one reply.
+#[test]
+fn a_row_of_pieces_of_one_length_may_be_as_many_messages() {
+    for (last, is_open) in [(400, true), (410, false)] {
+        let pieces = format!("asked+10 S 400\n +60 S 400\n +60 S 400\n +60 S 400\n +60 S {last}");
+        let text = format!("+2 C 300 unread\n +20 S 200\n +5 C 300 #asked\n {pieces}");
+        for end in End::BOTH {
+            let told = pause_of(&text, false, end).expect("a pause");
+            assert_eq!(told == Confidence::Possible, is_open, "{last} {end:?}");
+        }
+    }
+}
+
 /// A capture begins with what belongs to an earlier message (the SETTINGS that nginx sends before it
 /// answers, 38 bytes in TLS): the pause behind it is no more than possible, and a later one is likely.
 #[test]
