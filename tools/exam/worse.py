@@ -102,13 +102,13 @@ def tcp_of(packets, link):
 
 
 def most(all_tcp):
-    """Payload of the largest segments that both ends take."""
-    sizes = [1460]
+    """Payload of the largest segments that both ends take: stamps that only one SYN has are in no segment."""
+    sizes = []
     for tcp in all_tcp:
         if tcp.is_tcp and tcp.flags & SYN and len(tcp.packet.data) > tcp.at + 24 and tcp.packet.data[tcp.at + 20] == 2:
             sizes.append(struct.unpack(">H", tcp.packet.data[tcp.at + 22 : tcp.at + 24])[0])
-    stamps = any(tcp.is_tcp and tcp.stamps for tcp in all_tcp)
-    return min(sizes) - (12 if stamps else 0)
+    stamps = any(tcp.is_tcp and tcp.stamps and not tcp.flags & SYN for tcp in all_tcp)
+    return min(sizes, default=1460) - (12 if stamps else 0)
 
 
 def in_pieces(tcp, size):
