@@ -46,7 +46,8 @@ pub(crate) fn charge(
     let flight = || flow.on_wire(last.flight, last.flight_segments.into(), mss);
     let too_long = rate.is_none_or(|rate| exceeds(late, rate, flight()));
     // An acknowledgement of what the capture has missed does not say when the rest had arrived.
-    let confidence = if too_long || flow.acked_unseen() { Confidence::Possible } else { Confidence::Likely };
+    let too_long = too_long || flow.acked_unseen();
+    let confidence = if too_long { Confidence::Possible } else { Confidence::Likely };
     let drain = Charge::new(Cause::Bandwidth, flow.side, late, confidence)
         .evidence(last.packet, last.packet)
         .detail(detail);

@@ -53,10 +53,10 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
                 flow.is_paced() && !flow.arrivals.has_whole_runs()
                     || !flow.timestamps && (flow.arrivals.is_uneven() || flow.arrivals.is_outrun())
             };
+        let guessed = wait.flow.missing_from_capture || uneven || is_too_long(wait, busy);
         // A link that has shown no rate may have been idle.
         let unknown = wait.gap >= BURST_GAP && wait.near_sender() && rate(wait).is_none();
-        let guessed = wait.flow.missing_from_capture || uneven || unknown || is_too_long(wait, busy);
-        let confidence = if guessed { Confidence::Possible } else { Confidence::Likely };
+        let confidence = if guessed || unknown { Confidence::Possible } else { Confidence::Likely };
         let mut charge = Charge::new(Cause::Bandwidth, wait.flow.side, busy, confidence)
             .evidence(wait.last.packet, wait.segment.packet);
         if wait.gap >= BURST_GAP {
