@@ -19,6 +19,8 @@ const PART: i64 = 4;
 const KEPT_MIN: u8 = 3;
 /// ... unless more than one in so many follows its request.
 const FOLLOWED_SHARE: u8 = 8;
+/// ... or more than one in so many comes after an interval without one.
+const SILENT_SHARE: u8 = 4;
 /// What is usual changes by this part with each request, as the interval does (`grid.rs`).
 const LEARNT: i64 = 4;
 
@@ -29,15 +31,17 @@ pub(crate) struct OwnBeat {
     last: Option<Instant>,
     /// The usual time from a reply to the next request.
     behind: Option<Duration>,
-    /// Replies at their own time after a request at an unusual one, and replies that such a request moved, or
-    /// that none brought about.
+    /// Replies at their own time after a request at an unusual one, and replies that such a request moved.
     kept: u8,
     followed: u8,
+    /// Intervals without a reply: nobody may have asked, or the server spoke all the same.
+    silent: u8,
 }
 
 impl OwnBeat {
     /// No reply yet.
-    pub(crate) const NONE: Self = Self { grid: Grid::NONE, last: None, behind: None, kept: 0, followed: 0 };
+    pub(crate) const NONE: Self =
+        Self { grid: Grid::NONE, last: None, behind: None, kept: 0, followed: 0, silent: 0 };
 
     /// A reply passed at `at`, its request at `asked_at`.
     pub(crate) fn on_answer(&mut self, at: Instant, asked_at: Instant) {
@@ -54,8 +58,8 @@ impl OwnBeat {
     fn weigh(&mut self, after: Duration, behind: Duration, off: Duration) {
         let kept = self.grid.is_kept();
         if after.times(2) >= self.grid.every.times(3) {
-            // What a timer sends comes each time.
-            self.followed = self.followed.saturating_add(u8::from(kept));
+            // What a timer sends comes each time, though some of it may not seem to answer.
+            self.silent = self.silent.saturating_add(u8::from(kept));
             return;
         }
         let usual = self.behind.unwrap_or(behind);
@@ -71,7 +75,10 @@ impl OwnBeat {
 
     /// Whether it is a timer's.
     pub(crate) fn is_shown(&self) -> bool {
-        self.kept >= KEPT_MIN && self.followed <= self.kept / FOLLOWED_SHARE && self.grid.is_kept()
+        self.kept >= KEPT_MIN
+            && self.followed <= self.kept / FOLLOWED_SHARE
+            && self.silent <= self.kept / SILENT_SHARE
+            && self.grid.is_kept()
     }
 }
 
@@ -127,7 +134,7 @@ mod tests {
     #[test]
     fn who_is_silent_while_nobody_asks_answers() {
         let mut own = OwnBeat::default();
-        let ticks = (1..60).map(|n| n + n / 5);
+        let ticks = (1..60).map(|n| n + n / 3);
         ticks.for_each(|n| own.on_answer(at(n * 20), at((n - 1) * 20 + late(n))));
         assert!(!own.is_shown());
     }
