@@ -46,7 +46,7 @@ impl Reading {
 /// The other readings of a line or a finding, most likely first.
 pub fn alternatives(cause: Cause, side: Side, confidence: Confidence, detail: &Detail) -> Vec<Alternative> {
     let mut all: Vec<Alternative> = by_form(detail.form).iter().map(|other| other.of(side)).collect();
-    // Each copy is in the capture, or nobody would have sent the next one: none was lost before it.
+    // All copies are in the capture: what may have been sent before it would explain nothing.
     if confidence == Confidence::Possible && detail.form != Some(Form::Ignored) {
         for other in by_cause(cause).iter().map(|other| other.of(side)) {
             if !all.iter().any(|told| told.reading == other.reading) {

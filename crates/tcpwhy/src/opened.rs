@@ -173,6 +173,16 @@ pub(crate) fn confined(
     confine::confine(args, opened, keep, all, serves.is_some()).then_some(threads)
 }
 
+/// What the inputs say besides their segments.
+fn take_over(summary: &InputSummary, report: &mut Report) {
+    if summary.has_wrong_clock() {
+        report.doubt_times();
+    }
+    if let Some((count, first_packet)) = summary.too_large() {
+        report.notes.push(Note { kind: "too-large-packets", count, first_packet });
+    }
+}
+
 /// One pass over the inputs: every segment that passes the filter goes into the analysis; a
 /// connection seen by several inputs is taken from one of them.
 pub(crate) fn analyse(
@@ -231,12 +241,7 @@ pub(crate) fn analyse(
     );
     progress.finish();
     let mut report = engine.finish();
-    if summary.has_wrong_clock() {
-        report.doubt_times();
-    }
-    if let Some((count, first_packet)) = summary.too_large() {
-        report.notes.push(Note { kind: "too-large-packets", count, first_packet });
-    }
+    take_over(&summary, &mut report);
     summary.aside.openings.open(&mut report, names.as_mut());
     Ok(Analysed { summary, report, sacks, span })
 }
