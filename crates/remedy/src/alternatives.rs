@@ -111,10 +111,9 @@ fn by_form(form: Option<Form>) -> &'static [Other] {
         Some(Form::OrCork) => &[Other(Cause::Cork, Of::Same, STRACE_CORK)],
         Some(Form::OrLost) => &[Other(Cause::Rto, Of::Path, FIRST_COPY)],
         Some(Form::WholeReply) => &[Other(Cause::ServerThink, Of::Same, STRACE_CORK)],
-        Some(Form::Ignored) => &[NOBODY],
         Some(Form::Syn) => &[Other(Cause::ServerThink, Of::Server, BACKLOG)],
         Some(Form::AcceptQueue) => &[Other(Cause::Rto, Of::Path, BACKLOG)],
-        Some(Form::OrNews | Form::OrPushes | Form::OrMessages) => &[NOBODY],
+        Some(Form::Ignored | Form::OrNews | Form::OrPushes | Form::OrMessages) => &[NOBODY],
         _ => &[],
     }
 }
