@@ -185,21 +185,3 @@ fn what_is_missing_from_a_silence_leaves_open_whether_a_window_was_reset() {
         assert!(lines.clone().count() > 0 && lines.clone().all(|line| line.confidence == most), "{seen}");
     }
 }
-
-/// Rounds that fill the peer's window, of a capture that begins within one, beside their sender: the acknowledgements
-/// of each come at once, a round trip after it. No rate is known that a link would have, nor is it likely that one was
-/// busy all the time.
-#[test]
-fn a_link_that_has_shown_no_rate_is_hardly_busy() {
-    let rounds = each(0..8, |n| {
-        let acks = each(1..5, |part| {
-            format!("r{n}+{:.2} S ack ack={}", 0.1 * f64::from(part), (n * 28 + part * 7) * 1448)
-        });
-        format!("+0 C 1448x28 #r{n}\n {acks}\n")
-    });
-    let text = format!("handshake\n {rounds}\n +0 C 100\n +0 S 50\n +0 C ack");
-    let path = log(text).rtt(ms(40)).window(End::Server, 28 * MSS as u32).without_window_scale();
-    let seen = Seen::of(path.capture(End::Client).split_off(17), "the client, within a round");
-    let lines = seen.lines(Cause::Bandwidth, Path);
-    assert!(lines.iter().all(|line| line.ns < ms(5) || line.confidence == Possible), "{seen}");
-}
