@@ -210,7 +210,7 @@ fn a_clock_of_whole_seconds_shows_nothing_for_certain() {
     for (fractions, said) in [(false, true), (true, false)] {
         capture(&path, &talk(Sum::Right));
         let mut bytes = std::fs::read(&path).expect("the capture");
-        let (mut at, mut n) = (24, 0);
+        let (mut at, mut n) = (24, 0_u32);
         while at + 16 <= bytes.len() {
             let length = u32::from_le_bytes(bytes[at + 8..at + 12].try_into().expect("four bytes"));
             bytes[at..at + 4].copy_from_slice(&(1_000 + 20 * n).to_le_bytes());

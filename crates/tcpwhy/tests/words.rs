@@ -19,7 +19,6 @@ const WORDS: [(&str, &str); 16] = [
     ("lone", "single"),
     ("hits", "times"),
     ("or-cork", "a cork's timer would look the same"),
-    ("ignored", "no copy was acknowledged"),
     ("or-lost", "a lost first copy would look the same"),
     ("whole-reply", "the whole reply was held"),
     ("surer", "more certain"),
