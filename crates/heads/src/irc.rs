@@ -1,8 +1,10 @@
 //! Which IRC replies belong to which commands? (RFC 1459, 2.3 and 6; RFC 2812; IRCv3 message tags and capability negotiation)
 //!
-//! A command has no identifier, and not every command is answered: those that a server always
-//! answers wait in a queue, and a numeric reply, or the server's echo of the command, belongs to
-//! the oldest. Chat messages are not requests.
+//! A command has no identifier, and not every command is answered: those that a server answers wait in a
+//! queue. A numeric reply belongs to the oldest; an echo, or a PONG, to the oldest command of its name,
+//! and those before it, which the server has read by then, need no answer. Each is identified by its place
+//! in the client's stream. A mode that is set needs no answer if it is set already, and chat messages are
+//! not requests.
 
 use crate::head::{Head, Role};
 use crate::protocol::Protocol;
@@ -10,7 +12,7 @@ use crate::talk::{First, FirstBytes, Out, Side, Step, Talk, is_text};
 use crate::words::{Passed, Words, word_hash};
 
 /// Commands that can wait for their replies at a time; further ones are not followed.
-const OPEN_MAX: usize = 8;
+const OPEN_MAX: usize = 4;
 /// Numeric replies are below this, and errors from 400 on (RFC 2812, 5).
 const NUMERIC_END: u32 = 1000;
 /// The server accepts the client (RPL_WELCOME).
@@ -20,7 +22,7 @@ const ERRORS: std::ops::Range<u32> = 400..600;
 /// The commands that a server always answers, and the numeric replies that end the answer; without
 /// any, the first reply is all of it. A registration ends with the message of the day, or the note
 /// that there is none.
-const ASKED: [(&str, &[u32]); 26] = [
+const ASKED: [(&str, &[u32]); 27] = [
     (REGISTRATION, &[376, 422]),
     ("JOIN", &[366]),
     ("NAMES", &[366]),
@@ -47,9 +49,15 @@ const ASKED: [(&str, &[u32]); 26] = [
     ("USERHOST", &[]),
     ("CAP", &[]),
     ("AUTHENTICATE", &[]),
+    ("PING", &[]),
 ];
 
 const REGISTRATION: &str = "USER";
+
+/// Arguments of MODE that ask for a channel's lists; others change a mode (RFC 2811, 4.3; RFC 2812, 3.2.3).
+const LISTS: [&str; 6] = ["b", "+b", "e", "+e", "I", "+I"];
+/// Errors that answer a PING: no such server, no origin (RFC 2812, 5.2).
+const OF_PING: [u32; 2] = [402, 409];
 
 /// What a client may say in the middle of a connection.
 const TALK: [&[u8]; 4] = [b"PRIVMSG ", b"PING ", b"PONG ", b"JOIN "];
@@ -72,6 +80,8 @@ pub(crate) struct Irc {
     sides: [Words; 2],
     /// The commands that wait for their replies, oldest first: their index in [`ASKED`], from 1.
     open: [u8; OPEN_MAX],
+    /// Where each of them is in the client's stream, modulo 2^16.
+    places: [u16; OPEN_MAX],
     /// The oldest has begun to be answered.
     answering: bool,
     stage: Stage,
@@ -103,7 +113,7 @@ impl Talk for Irc {
                 if begin == 0 {
                     self.stage = Stage::Fresh;
                 }
-                self.asked(&words)
+                self.asked(&words, begin)
             }
             Side::Server => self.told(&words),
         };
@@ -136,7 +146,7 @@ impl Talk for Irc {
 
 impl Irc {
     /// The role of the client's line.
-    fn asked(&mut self, words: &Words) -> Option<Head> {
+    fn asked(&mut self, words: &Words, begin: u64) -> Option<Head> {
         let at = usize::from(words.begins_with(b'@') || words.begins_with(b':'));
         let command = words.word(at)?;
         let is = |word: &str| command == word_hash(word.as_bytes());
@@ -145,13 +155,16 @@ impl Irc {
                 Stage::Unknown => None,
                 Stage::Negotiates => {
                     self.stage = Stage::Fresh;
-                    Some(self.wait(REGISTRATION))
+                    Some(self.wait(REGISTRATION, begin))
                 }
                 Stage::Fresh | Stage::Registered => Some(line(Role::Neither, "CAP END")),
             };
         }
         if let Some(kind) = ["PRIVMSG", "NOTICE"].into_iter().find(|word| is(word)) {
             return Some(line(Role::Pushes, kind));
+        }
+        if is("MODE") && words.count as usize > at + 2 && !is_list(words, at) {
+            return Some(line(Role::Neither, "mode"));
         }
         let kind = ASKED.iter().map(|(kind, _)| *kind).find(|word| is(word)).unwrap_or("command");
         if self.stage == Stage::Unknown && kind == REGISTRATION {
@@ -162,16 +175,40 @@ impl Irc {
         }
         // The registration asks once the negotiation is over.
         let within = kind == REGISTRATION && self.stage == Stage::Negotiates;
-        Some(if within || kind == "command" { line(Role::Neither, kind) } else { self.wait(kind) })
+        Some(if within || kind == "command" { line(Role::Neither, kind) } else { self.wait(kind, begin) })
     }
 
-    /// Queues the command, if there is room.
-    fn wait(&mut self, kind: &'static str) -> Head {
+    /// Queues the command at this place, if there is room.
+    fn wait(&mut self, kind: &'static str, begin: u64) -> Head {
         let place = ASKED.iter().position(|(word, _)| *word == kind).map_or(0, |at| at as u8 + 1);
-        if let Some(free) = self.open.iter_mut().find(|open| **open == 0) {
-            *free = place;
+        if let Some(free) = self.open.iter().position(|open| *open == 0) {
+            (self.open[free], self.places[free]) = (place, begin as u16);
         }
-        line(Role::Asks, kind)
+        Head { id: Some(u64::from(begin as u16)), ..line(Role::Asks, kind) }
+    }
+
+    /// The oldest command needs no answer any more.
+    fn close(&mut self) {
+        self.open.rotate_left(1);
+        self.places.rotate_left(1);
+        self.open[OPEN_MAX - 1] = 0;
+        self.answering = false;
+    }
+
+    /// Whether the server's line with this `command` answers an open command by its name: those before it
+    /// are over.
+    fn echoes(&mut self, command: u32) -> bool {
+        let named = |open: &u8| {
+            let asked = usize::from(*open).checked_sub(1).map(|at| ASKED[at].0);
+            let word = asked.map(|asked| if asked == "PING" { "PONG" } else { asked });
+            word.is_some_and(|word| command == word_hash(word.as_bytes()))
+        };
+        let Some(place) = self.open.iter().position(named) else { return false };
+        if place > 0 && self.answering {
+            return false;
+        }
+        (0..place).for_each(|_| self.close());
+        true
     }
 
     /// The role of the server's line.
@@ -184,15 +221,19 @@ impl Irc {
         if numeric == Some(WELCOME) {
             self.stage = Stage::Registered;
         }
-        if let Some(kind) = ["PING", "PONG", "ERROR"].into_iter().find(|word| is(word)) {
+        let echoes = numeric.is_none() && self.echoes(command);
+        if let Some(kind) = ["PING", "ERROR"].into_iter().find(|word| is(word)) {
             return Some(line(Role::Neither, kind));
         }
+        let of_oldest = |asked: &str, numeric: u32| asked != "PING" || OF_PING.contains(&numeric);
         let open = usize::from(self.open[0]).checked_sub(1).map(|at| ASKED[at]);
-        let Some((asked, ends)) = open.filter(|(asked, _)| numeric.is_some() || is(asked)) else {
+        let answers = |asked: &str| echoes || numeric.is_some_and(|numeric| of_oldest(asked, numeric));
+        let Some((asked, ends)) = open.filter(|(asked, _)| answers(asked)) else {
             // It may answer a command that was missed.
-            let may_answer = numeric.is_some() || ASKED.iter().any(|(word, _)| is(word));
+            let may_answer = numeric.is_some() || is("PONG") || ASKED.iter().any(|(word, _)| is(word));
             return (!may_answer).then(|| line(Role::Pushes, "message"));
         };
+        let id = Some(u64::from(self.places[0]));
         let first = !std::mem::replace(&mut self.answering, true);
         // A nickname in use does not end a registration (433): the client asks for another one. Nor
         // does an unknown nickname end the answer about it (401, 406 come before its end).
@@ -200,18 +241,22 @@ impl Irc {
             && ![REGISTRATION, "WHOIS", "WHOWAS"].contains(&asked);
         let last = refused || ends.is_empty() || numeric.is_some_and(|numeric| ends.contains(&numeric));
         if last {
-            self.open.rotate_left(1);
-            self.open[OPEN_MAX - 1] = 0;
-            self.answering = false;
+            self.close();
         }
         let kind = if numeric.is_some() { "numeric" } else { "echo" };
-        (first || last).then_some(Head { first, last, ..Head::piece(Role::Answers, kind) })
+        (first || last).then_some(Head { id, first, last, ..Head::piece(Role::Answers, kind) })
     }
 }
 
 /// A line that is a whole message.
 fn line(role: Role, kind: &'static str) -> Head {
     Head { first: true, last: true, ..Head::piece(role, kind) }
+}
+
+/// Whether a MODE asks for a list of a channel, its third word.
+fn is_list(words: &Words, at: usize) -> bool {
+    let third = words.word(at + 2);
+    words.count as usize == at + 3 && LISTS.iter().any(|list| third == Some(word_hash(list.as_bytes())))
 }
 
 /// How a client begins: with a nickname, or a request for capabilities.

@@ -347,28 +347,28 @@ fn irc() {
     tells(
         IRC,
         "
-        > 0 CAP [CAP LS] asks len 8 first last
+        > 0 CAP [CAP LS] asks #0 len 8 first last
         > 8 command neither len 9 first last
         > 17 USER neither len 17 first last
         = IRC
-        < 0 echo answers len 37 first last
-        > 34 USER [CAP END] asks len 9 first last
-        < 37 numeric answers len 77 first
-        < 1178 numeric answers len 42 last
-        > 43 JOIN [JOIN #c] asks len 9 first last
-        < 1220 echo answers len 28 first
-        < 1279 numeric answers len 43 last
-        > 52 WHO [WHO #c] asks len 8 first last
+        < 0 echo answers #0 len 37 first last
+        > 34 USER [CAP END] asks #34 len 9 first last
+        < 37 numeric answers #34 len 77 first
+        < 1178 numeric answers #34 len 42 last
+        > 43 JOIN [JOIN #c] asks #43 len 9 first last
+        < 1220 echo answers #43 len 28 first
+        < 1279 numeric answers #43 len 43 last
+        > 52 WHO [WHO #c] asks #52 len 8 first last
         > 60 PRIVMSG pushes len 25 first last
         > 85 command neither len 13 first last
-        < 1322 numeric answers len 62 first
-        < 1384 numeric answers len 41 last
+        < 1322 numeric answers #52 len 62 first
+        < 1384 numeric answers #52 len 41 last
         < 1425 message pushes len 32 first last
-        > 98 command neither len 8 first last
-        < 1457 PONG neither len 34 first last
-        > 106 WHOIS [WHOIS nobody] asks len 14 first last
-        < 1491 numeric answers len 62 first
-        < 1553 numeric answers len 51 last
+        > 98 PING [PING x] asks #98 len 8 first last
+        < 1457 echo answers #98 len 34 first last
+        > 106 WHOIS [WHOIS nobody] asks #106 len 14 first last
+        < 1491 numeric answers #106 len 62 first
+        < 1553 numeric answers #106 len 51 last
         > 120 command neither len 6 first last
         < 1604 message pushes len 82 first last
         < 1686 ERROR neither len 27 first last
@@ -401,16 +401,16 @@ fn irc_chat() {
         < 0 message pushes len 56 first last
         = IRC
         > 0 command neither len 9 first last
-        > 9 USER [USER me] asks len 17 first last
+        > 9 USER [USER me] asks #9 len 17 first last
         < 56 PING neither len 12 first last
         > 26 command neither len 12 first last
-        < 68 numeric answers len 51 first
+        < 68 numeric answers #9 len 51 first
         > 38 command neither len 10 first last
-        < 150 numeric answers len 44 last
+        < 150 numeric answers #9 len 44 last
         < 194 message pushes len 88 first last
         > 48 PRIVMSG pushes len 18 first last
-        > 66 JOIN [JOIN #closed] asks len 21 first last
-        < 282 numeric answers len 56 first last
+        > 66 JOIN [JOIN #closed] asks #66 len 21 first last
+        < 282 numeric answers #66 len 56 first last
         < 338 message pushes len 60 first last
         ",
     );
@@ -419,8 +419,44 @@ fn irc_chat() {
         r"> NICK me\r\nAUTHENTICATE c2VjcmV0\r\n",
         "
         > 0 command neither len 9 first last
-        > 9 AUTHENTICATE asks len 23 first last
+        > 9 AUTHENTICATE asks #9 len 23 first last
         = IRC
+        ",
+    );
+    // A mode that is set already needs no answer, and a topic may be the same: what comes at the heels of a
+    // later command answers that.
+    tells(
+        r"
+        > NICK me\r\nUSER me 0 * :me\r\n
+        < :far.example 001 me :Welcome\r\n:far.example 422 me :MOTD File is missing\r\n
+        > MODE me +i\r\n
+        > PING far.example\r\n
+        < :far.example PONG far.example :far.example\r\n
+        > JOIN #c\r\n
+        < :me!~me@127.0.0.1 JOIN :#c\r\n:far.example MODE #c +nt\r\n:far.example 366 me #c :End\r\n
+        > MODE #c b\r\n
+        < :far.example 368 me #c :End of Channel Ban List\r\n
+        > TOPIC #c :same\r\n
+        > PING far.example\r\n
+        < :far.example PONG far.example :far.example\r\n
+        ",
+        "
+        > 0 command neither len 9 first last
+        > 9 USER [USER me] asks #9 len 17 first last
+        = IRC
+        < 0 numeric answers #9 len 30 first
+        < 30 numeric answers #9 len 43 last
+        > 26 mode neither len 12 first last
+        > 38 PING [PING far.example] asks #38 len 18 first last
+        < 73 echo answers #38 len 44 first last
+        > 56 JOIN [JOIN #c] asks #56 len 9 first last
+        < 117 echo answers #56 len 28 first
+        < 171 numeric answers #56 len 29 last
+        > 65 MODE [MODE #c] asks #65 len 11 first last
+        < 200 numeric answers #65 len 49 first last
+        > 76 TOPIC [TOPIC #c] asks #76 len 16 first last
+        > 92 PING [PING far.example] asks #92 len 18 first last
+        < 249 echo answers #92 len 44 first last
         ",
     );
     // The USER of an FTP server is not a nickname.
