@@ -155,6 +155,7 @@ fn mark(seq: u32, role: Role, id: Option<u64>) -> Mark {
         last: true,
         by_peer: false,
         session: false,
+        released: false,
         credit: None,
     }
 }

@@ -362,6 +362,7 @@ impl Connection {
             bound: [self.is_bound(CLIENT), self.is_bound(SERVER)],
             varies: [CLIENT, SERVER].map(|end| self.varies(end) || self.is_alone(end)),
             dialogue: self.talk.as_deref().is_some_and(Talk::is_dialogue),
+            released: self.talk.as_deref().is_some_and(Talk::is_released),
             beyond: self.beyond(),
         }
     }

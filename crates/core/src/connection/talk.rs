@@ -109,6 +109,8 @@ pub(crate) struct Pending {
     pub answer_is_last: bool,
     /// It is not captured where it ends.
     pub is_cut: bool,
+    /// What came from elsewhere may have released the reply.
+    pub is_released: bool,
 }
 
 /// The message that one end's next bytes belong to.
@@ -187,6 +189,11 @@ impl Talk {
         })
     }
 
+    /// Whether what another connection brought may have released the present reply.
+    pub(super) fn is_released(&self) -> bool {
+        self.pending.is_some_and(|ask| ask.is_released)
+    }
+
     /// Whether that reply may end with its connection: its head was captured completely.
     pub(super) fn is_endless(&self, from: usize) -> bool {
         self.is_answer_open(from) && self.pending.is_some_and(|ask| ask.head_is_over)
@@ -245,10 +252,12 @@ impl Talk {
                         answer_end: None,
                         answer_is_last: false,
                         is_cut: false,
+                        is_released: false,
                     });
                 }
                 (Role::Answers, Some(ask)) if ask.asker != from && ask.id == mark.id => {
                     ask.is_answering = true;
+                    ask.is_released |= mark.released;
                     ask.head_is_over = !mark.first;
                     (ask.answer_end, ask.answer_is_last) = (mark.end, mark.last);
                 }

@@ -8,9 +8,10 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::mem::take;
 
 use tcpwhy_heads::{Conversation, Credit as Flow, Head, Protocol, Role as Said};
-use tcpwhy_wire::{Segment, Seq};
+use tcpwhy_wire::{Instant, Segment, Seq};
 
 use crate::epoch::asked::{Asked, words};
+use crate::epoch::releases::Releases;
 use crate::words::mark::{Credit, Mark, Role};
 
 /// Connections read at once, memory permitting; the others are judged by their timing alone.
@@ -46,6 +47,7 @@ pub(crate) struct Listening {
     /// The connection last read is one of them.
     is_deaf: bool,
     told: Told,
+    releases: Releases,
 }
 
 /// What heads have told.
@@ -99,6 +101,8 @@ struct Heard {
     ended: [bool; 2],
     /// The end that spoke last while the protocol is unknown, and for how many segments.
     turn: Option<(usize, u32)>,
+    /// When its last request came.
+    asked_at: Option<Instant>,
 }
 
 /// One direction.
@@ -160,7 +164,8 @@ impl Listening {
         let most = (memory / HEARD_SHARE / size_of::<(u64, Entry, Heard)>()).min(HEARD_MAX);
         let room = memory / WAITING_SHARE;
         let told = Told { room, room_max: room, ..Told::default() };
-        Self { heard: HashMap::default(), most, deaf: HashSet::default(), is_deaf: false, told }
+        let (heard, deaf, releases) = (HashMap::default(), HashSet::default(), Releases::default());
+        Self { heard, most, deaf, is_deaf: false, told, releases }
     }
 
     /// The same, keeping the words of requests.
@@ -301,7 +306,10 @@ impl Listening {
         heard.on_data(segment, from, captured, &mut self.told);
         let count = heard.turn.filter(|(last, _)| *last == from).map_or(0, |(_, count)| count);
         heard.turn = heard.conversation.protocol().is_none().then_some((from, count));
-        heard.has_marks |= !self.told.marks.is_empty();
+        if !self.told.marks.is_empty() {
+            heard.has_marks = true;
+            heard.asked_at = self.releases.note(segment, &mut self.told.marks, heard.asked_at);
+        }
         heard.fins[from] |= segment.flags.fin();
         if heard.conversation.is_deaf() || heard.is_opaque || unheard {
             if heard.conversation.protocol() == Some(Protocol::WebSocket) {
@@ -430,7 +438,7 @@ fn mark(head: &Head, (seq, place): (Seq, u64), by_peer: bool) -> Option<Mark> {
         Flow::Initial(bytes) => Credit::Initial(bytes),
     });
     let Head { id, first, last, session, .. } = *head;
-    Some(Mark { seq, end, role, id, first, last, by_peer, session, credit })
+    Some(Mark { seq, end, role, id, first, last, by_peer, session, released: false, credit })
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub(crate) mod numbering;
 pub(crate) mod options;
 pub(crate) mod orders;
 pub(crate) mod path_memories;
+pub(crate) mod releases;
 pub(crate) mod requests;
 pub(crate) mod roles;
 pub(crate) mod shard;

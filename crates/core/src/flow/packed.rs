@@ -465,6 +465,7 @@ mod tests {
             last: false,
             by_peer: false,
             session: false,
+            released: false,
             credit: None,
         };
         let marks = [mark(1), mark(2)];

@@ -43,6 +43,8 @@ pub(crate) struct Pair<'a> {
     /// The requester keeps the stream of its request open and may say more on it: nothing is owed
     /// there.
     pub dialogue: bool,
+    /// What another connection brought to the responder may have released the reply: it had waited for news.
+    pub released: bool,
     /// Something nearer acknowledges for the server.
     pub beyond: Option<Beyond>,
 }

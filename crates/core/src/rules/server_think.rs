@@ -404,7 +404,7 @@ fn surest(pair: &Pair<'_>, open: &Open, segment: &Segment, wait: Duration) -> Co
     // So may a server that spoke first, of a client that does more than react.
     let either = pair.greeted && !reacted && open.n > 1 && wait >= HELD_BACK_MIN;
     let beats = || open.request.index > 0 && wait >= HELD_BACK_MIN && may_be_beat(pair, open, segment, wait);
-    if wait >= NEWS_MIN || turned || beats() {
+    if wait >= NEWS_MIN || turned || pair.released || beats() {
         Confidence::Possible
     } else if greets || either || wait >= TIMEOUT_MIN || (wait >= ASKS_AGAIN_MIN && reacted) {
         Confidence::Likely

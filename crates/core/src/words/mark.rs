@@ -26,6 +26,8 @@ pub struct Mark {
     pub by_peer: bool,
     /// It sets up the session before any request: a TLS handshake.
     pub session: bool,
+    /// It answers late, and what released it may have come from elsewhere.
+    pub released: bool,
     /// Its effect on the protocol's own flow control.
     pub credit: Option<Credit>,
 }
@@ -65,6 +67,7 @@ impl Mark {
             last: false,
             by_peer: false,
             session: false,
+            released: false,
             credit: None,
         }
     }

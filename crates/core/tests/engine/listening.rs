@@ -6,7 +6,7 @@ use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence::{Likely, Possible};
 use tcpwhy_core::report::{Confidence, Exchange, Kind, Report};
 use tcpwhy_core::{Analysis, Options};
-use tcpwhy_wire::{Duration, Segment};
+use tcpwhy_wire::{Duration, Endpoint, Segment};
 
 use crate::invariants::{EVERYTHING, check};
 use crate::packet_log::{End, SERVER, each, log, ms};
@@ -510,5 +510,41 @@ fn a_reply_in_front_of_cipher_is_the_answer() {
             (Kind::Exchange, ms(30), 192),
             "{end:?}: {exchanges:#?}"
         );
+    }
+}
+
+/// A request waits until another client says something, or until a timer ends all that wait (frames 24 to 58 and 77 to 86 of
+/// a signalling server's capture): news. A server that is asked all the time says nothing by answering behind a
+/// request, nor do several connections of one client.
+#[test]
+fn an_answer_that_another_connection_released_may_be_news() {
+    let asked = REQUEST.len();
+    let answered = HEADER.len() + 300;
+    let streams = [REQUEST.repeat(40), (HEADER.to_owned() + &"x".repeat(300)).repeat(40)];
+    let waits =
+        |until: &str| format!("handshake\n @300 C {asked}\n +0 S ack\n @{until} S {answered}\n +0 C ack");
+    let turn = |at: i64| format!("@{at} C {asked}\n +0.2 S {answered}\n +0 C ack\n");
+    let event = format!("handshake\n {} {}", turn(200), turn(5_000));
+    let busy = format!("handshake\n {}", each((0..20).map(|n| 4_050 + 50 * n), turn));
+    let cases = [
+        (waits("5010.1"), event.clone(), 3, Possible),
+        (waits("5010.1"), event.clone(), 1, Confidence::Certain),
+        (waits("5700"), event, 3, Confidence::Certain),
+        (waits("5010.1"), busy, 3, Confidence::Certain),
+        (waits("12310"), waits("12309.96"), 3, Possible),
+        (waits("12310"), waits("12309.96"), 1, Likely),
+        (waits("4310"), waits("4309.96"), 3, Confidence::Certain),
+    ];
+    for (waiting, other, host, most) in cases {
+        let other = log(&other).between([Endpoint::v4([10, 0, 0, host], 41_000), SERVER]);
+        let mut capture = log(&waiting).rtt(ms(20)).capture(End::Server);
+        capture.extend(other.rtt(ms(20)).capture(End::Server));
+        capture.sort_by_key(|segment| segment.at);
+        let bytes = [streams[0].as_bytes(), streams[1].as_bytes()];
+        let report = read_streams(&capture, usize::MAX, |segment| part_of(bytes, segment));
+        let exchange = report.connections[0].exchanges.iter().find(|exchange| exchange.n == 1);
+        let thought = exchange.and_then(|of| of.bill.iter().find(|line| line.cause == Cause::ServerThink));
+        let thought = thought.unwrap_or_else(|| panic!("{report:#?}"));
+        assert_eq!(thought.confidence, most, "{waiting}: {exchange:?}");
     }
 }

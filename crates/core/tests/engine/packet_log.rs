@@ -189,7 +189,8 @@ impl PacketLog {
                 let (role, len, id, [first, last]) = packet.message?;
                 let seq = packet.segment.seq;
                 let end = Some(seq + len);
-                Some(Mark { seq, end, role, id, first, last, by_peer: false, session: false, credit: None })
+                let (by_peer, session, released, credit) = (false, false, false, None);
+                Some(Mark { seq, end, role, id, first, last, by_peer, session, released, credit })
             };
             messages.iter().filter(begins).filter_map(mark).collect()
         }

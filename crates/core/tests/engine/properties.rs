@@ -198,7 +198,8 @@ fn any_mark() -> impl Strategy<Value = (Mark, u32, Option<u32>)> {
     ]);
     let says = (roles, id, any::<[bool; 4]>(), credit);
     (says, at, len).prop_map(|((role, id, [first, last, by_peer, session], credit), at, len)| {
-        (Mark { seq: Seq(0), end: None, role, id, first, last, by_peer, session, credit }, at, len)
+        let released = false;
+        (Mark { seq: Seq(0), end: None, role, id, first, last, by_peer, session, released, credit }, at, len)
     })
 }
 

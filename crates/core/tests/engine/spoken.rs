@@ -119,6 +119,7 @@ fn application_window_is_the_wait_for_the_protocol_s_own_credit() {
                 last: false,
                 by_peer: false,
                 session: false,
+                released: false,
                 credit: Some(credit),
             };
             if segment.src == SERVER && segment.payload_len > 0 {
@@ -167,6 +168,7 @@ fn chunks_are_one_answer_whatever_lies_between_them() {
                 last,
                 by_peer: false,
                 session: false,
+                released: false,
                 credit: None,
             };
             match segment.payload_len {
