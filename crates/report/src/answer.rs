@@ -19,6 +19,8 @@ const MATTERS_PER_MILLE: u64 = 50;
 /// Every connection needs its handshake; only this share shows that connections are opened too often.
 const HANDSHAKE_MATTERS_PER_MILLE: u64 = 200;
 
+/// A wait of this length is slow, whatever takes it.
+const SLOW_MIN: Duration = Duration::from_secs(1);
 /// How many times larger than the shown finding a merely possible cause must be to be named first.
 const DWARFS: i64 = 4;
 
@@ -139,6 +141,10 @@ fn told(report: &Report, first: &Finding, shown: Option<&Finding>, possible: Opt
             Some(finding) => {
                 format!("{most} is not TCP: {}. TCP may add to it: {}.", said(first), also(finding, first))
             }
+            // What takes seconds is slow, and is said first.
+            None if class(first.cause) == Class::Program && named(first) >= SLOW_MIN => {
+                format!("{}. Nothing in TCP is slow here.", capital(&said(first)))
+            }
             None => format!("Nothing in TCP is slow here: {}.", said(first)),
         },
     }
@@ -209,6 +215,15 @@ pub fn sentence(report: &Report, finding: &Finding) -> String {
     format!("{}{}", clause(report, finding), rest(finding))
 }
 
+/// The wait that a finding's sentence names.
+fn named(finding: &Finding) -> Duration {
+    match finding.slow {
+        None => finding.p50,
+        Some(slow) if finding.max > slow.p50.times(2) => finding.max,
+        Some(slow) => slow.p50,
+    }
+}
+
 /// What the slow exchanges, or all affected ones, wait for.
 fn clause(report: &Report, finding: &Finding) -> String {
     let Finding { cause, side, detail, .. } = finding;
@@ -217,7 +232,7 @@ fn clause(report: &Report, finding: &Finding) -> String {
         None => time(finding.p50),
         // If the slow ones vary in length, the longest is the one that users notice.
         Some(slow) if finding.max > slow.p50.times(2) => format!("up to {}", time(finding.max)),
-        Some(slow) => time(slow.p50),
+        Some(_) => time(named(finding)),
     };
     let who = Subject::of(report, finding);
     let hedge = hedge(finding.confidence);
@@ -341,7 +356,8 @@ fn rest(finding: &Finding) -> String {
     let others = |n: u64| if n == 1 { "the other".to_owned() } else { format!("the other {}", count(n)) };
     let without = finding.of.saturating_sub(finding.hits);
     // Only if an exchange without the wait takes less than the wait itself does the contrast show its effect.
-    let contrast = finding.without.filter(|span| span.times(10) < finding.p50.times(9));
+    let takes_less = |span: &Duration| span.is_positive() && span.times(10) < finding.p50.times(9);
+    let contrast = finding.without.filter(takes_less);
     match (finding.slow, contrast) {
         (Some(slow), _) => {
             let n = finding.hits - slow.hits;

@@ -132,6 +132,7 @@ fn page() -> String {
     let slow = |hits| Some(SlowHits { hits, p50: ms(211), rest_p50: ms(1) });
     page.add(&answer(&of(vec![Finding { slow: slow(20), ..held(200, 200) }])));
     page.add(&answer(&of(vec![Finding { slow: slow(20), max: ms(900), ..held(100, 200) }])));
+    page.add(&answer(&of(vec![finding(Cause::ServerThink, Side::Server, ms(4_400), 40, 40)])));
     page.part("The answer: several causes");
     let big = |cause| finding(cause, Side::Server, ms(90), 40, 40);
     let possible = |of: Finding| Finding { confidence: Confidence::Possible, ..of };

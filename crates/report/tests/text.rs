@@ -59,6 +59,9 @@ fn exchanges_that_take_as_long_without_the_wait_are_no_contrast() {
         held.without = Some(ms(without));
         assert_eq!(said(&held).contains("; the other 3 take "), contrast, "{without}: {}", said(&held));
     }
+    // Of an exchange without anything to bill, there is nothing to say.
+    let held = Finding { without: Some(Duration::ZERO), ..finding(Cause::Cork, Side::Server, ms(207), 4, 5) };
+    assert!(!said(&held).contains("the other"), "{}", said(&held));
 }
 
 #[test]
@@ -147,7 +150,8 @@ fn the_slow_ones_are_told_apart_where_the_median_hides_them() {
     );
     tail.max = ms(3_000);
     assert!(
-        answer(&of(vec![tail])).contains("the server takes up to 3.00 s to answer, in 20 of 200 exchanges;")
+        answer(&of(vec![tail]))
+            .starts_with("The server takes up to 3.00 s to answer, in 20 of 200 exchanges;")
     );
 }
 
