@@ -27,7 +27,7 @@ const ROW_MIN: u64 = 3;
 /// Whether so many bytes are several pieces as long as the last one.
 fn is_row(said: u64, piece: u32) -> bool {
     let piece = u64::from(piece.max(1));
-    said % piece == 0 && said / piece >= ROW_MIN
+    said.is_multiple_of(piece) && said / piece >= ROW_MIN
 }
 
 impl Connection {

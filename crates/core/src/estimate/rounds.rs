@@ -8,6 +8,7 @@ use crate::words::limits::{INITIAL_WINDOW_SEGMENTS, TIMER_TICK};
 
 /// What the rounds so far say about the window. A round ends when a byte that was sent in it is acknowledged.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Rounds {
     /// First byte of the round under way.
     pub(crate) started: Option<Seq>,

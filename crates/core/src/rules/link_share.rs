@@ -54,9 +54,7 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
                     || !flow.timestamps && (flow.arrivals.is_uneven() || flow.arrivals.is_outrun())
             };
         let guessed = wait.flow.missing_from_capture || uneven || is_too_long(wait, busy);
-        // A link that has shown no rate may have been idle.
-        let unknown = wait.gap >= BURST_GAP && wait.near_sender() && rate(wait).is_none();
-        let confidence = if guessed || unknown { Confidence::Possible } else { Confidence::Likely };
+        let confidence = if guessed { Confidence::Possible } else { Confidence::Likely };
         let mut charge = Charge::new(Cause::Bandwidth, wait.flow.side, busy, confidence)
             .evidence(wait.last.packet, wait.segment.packet);
         if wait.gap >= BURST_GAP {

@@ -455,3 +455,26 @@ fn a_window_that_opens_much_later_than_a_round_trip_is_used_up_all_the_same() {
         "{seen}"
     );
 }
+
+/// Three short messages are acknowledged late and one right behind the other (frames 37 to 42 of a laboratory's virtual link): their link
+/// has shown no rate, and their receiver may have been late.
+#[test]
+fn a_link_that_has_shown_no_rate_is_possible() {
+    let text = "handshake
+         +1 C 132
+         +0 S 132
+         +20 C 132 #q
+         q+0.3 S 132
+         +0.3 S 132
+         +0.3 S 132 #last
+         last+5 C ack ack=264
+         +0.3 C ack ack=396
+         +0.3 C ack
+         +50 C 132
+         +0 S 100
+         +0 C ack";
+    let seen = log(text).rtt(ms(1)).seen_at(End::Server);
+    let bill = seen.exchange(2);
+    let link = bill.of(Cause::Bandwidth);
+    assert!(link.ns >= ms(5) && link.confidence == Confidence::Possible, "{seen}");
+}
