@@ -442,9 +442,8 @@ mod tests {
         let mut stamped = TcpOptions::default();
         stamped.timestamps = Some(Timestamps { val: 0, ecr: 9 });
         let syn = Segment { flags: Flags(Flags::SYN), ..plain };
-        let mut mss = stamped;
+        let [mut mss, mut scaled] = [stamped; 2];
         mss.mss = Some(1460);
-        let mut scaled = stamped;
         scaled.window_scale = Some(0);
         let mut permitted = stamped;
         permitted.sack_permitted = true;
