@@ -383,7 +383,7 @@ fn other_packets_are_counted_by_reason() {
     let mut fragment = packet(0);
     fragment[6] = 0x20;
     for bytes in [&udp, &packet(1), &fragment, &udp, &packet(2)[..30].to_vec()] {
-        pcap.packet(Instant::default(), 40, bytes);
+        pcap.packet(Instant::from_nanos(1_000), 40, bytes);
     }
     let files = Files::new();
     let (summary, segments) = read(&[files.with("x", pcap.bytes())]);

@@ -20,8 +20,8 @@ use crate::words::cause::Cause;
 use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
 use crate::words::report::{Confidence, Detail};
 
-/// The segments of a round pass within all but one part in this many of the round trip, and what passed closer together
-/// may have left a little later. Source: none written down.
+/// The pause behind a round's segments is no shorter than one part in this many of the round trip, and the round no shorter
+/// than it by more. Source: none written down.
 const PAUSE_SHARE: i64 = 4;
 /// A round trip varies by one part in this many. Source: none written down.
 const VARIATION: i64 = 16;
