@@ -2,7 +2,7 @@
 //! an instruction cache of 32 KB, counted by callgrind, against the committed figures: they do not
 //! depend on the machine's load.
 //!
-//! More than 3 % above a figure fails, and more than 10 % of the misses, or 6: those vary with
+//! More than 3 % above a figure fails, and more than 10 % of the misses, or 12: those vary with
 //! where the linker puts functions. If the price is worth it, or speed was gained, accept the new
 //! ones with `BLESS=1 cargo test -p tcpwhy-core --test instructions` and say in the commit what
 //! they buy.
@@ -19,9 +19,9 @@ const SHAPES: [(&str, u32); 4] =
 /// In percent, with the compiler of the figures and with another one.
 const ALLOWED: [f64; 2] = [3.0, 15.0];
 const MISSES_ALLOWED: [f64; 2] = [10.0, 30.0];
-/// This many more may come from the layout of functions: for the same 1,542 instructions of bulk,
-/// unrelated changes gave 7.9 to 12.3.
-const MISSES_SLACK: f64 = 6.0;
+/// This many more may come from the layout of functions: for the same 1,882 instructions of rpc, three directories gave
+/// 17.7, 21.8 and 30.1.
+const MISSES_SLACK: f64 = 12.0;
 /// The first-level caches assumed: bytes, ways, bytes per line.
 const CACHES: [&str; 2] = ["--I1=32768,8,64", "--D1=49152,12,64"];
 
