@@ -175,7 +175,7 @@ pub(crate) fn confined(
 
 /// What the inputs say besides their segments.
 fn take_over(summary: &InputSummary, report: &mut Report) {
-    if summary.has_wrong_clock() {
+    if summary.has_unreliable_clock() {
         report.doubt_times();
     }
     if let Some((count, first_packet)) = summary.too_large() {

@@ -13,10 +13,10 @@ const LATE_MIN: Duration = Duration::from_secs(1);
 /// Answers as late as this seldom wait for the same lock or the same pause of their server. Source: none
 /// written down.
 const LATE_TOGETHER: Duration = Duration::from_secs(10);
-/// They leave together within this.
+/// They leave together within this. Source: none written down.
 const TOGETHER: Duration = Duration::from_millis(1);
 /// A request has released an answer if that comes within one part in this many of the time for which the
-/// server had heard no other: by chance, one in as many does.
+/// server had heard no other: by chance, one in as many does. Source: none written down.
 const CHANCE: i64 = 1_000;
 /// Servers remembered. A bound on memory.
 const PLACES: usize = 64;
@@ -97,5 +97,5 @@ impl Releases {
 
 fn place(end: Endpoint) -> usize {
     let addr = (end.addr ^ end.addr >> 64) as u64;
-    ((addr ^ u64::from(end.port) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize
+    ((addr ^ u64::from(end.port) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % PLACES
 }

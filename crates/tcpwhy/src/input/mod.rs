@@ -180,7 +180,7 @@ impl InputSummary {
     }
 
     /// Whether an input's clock cannot be relied on.
-    pub fn has_wrong_clock(&self) -> bool {
+    pub fn has_unreliable_clock(&self) -> bool {
         let wrong = |file: &FileSummary| {
             [WRONG_CLOCK, WHOLE_SECONDS].iter().any(|why| file.skipped.contains_key(why))
         };
