@@ -51,7 +51,7 @@ class Run:
         with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as text, tempfile.TemporaryFile() as took:
             to = took.fileno()
             reader = subprocess.Popen(
-                [sys.executable, "-c", LAUNCHER, str(to), os.path.join(RELEASE, "tcpwhy"), "read", "--json", *arguments],
+                [sys.executable, "-c", LAUNCHER, str(to), os.path.join(RELEASE, "tcpwhy"), "read", "--json", "--memory", f"{MEMORY_MB}MB", *arguments],
                 stdin=generator.stdout if generator else subprocess.DEVNULL,
                 stdout=text,
                 stderr=said,

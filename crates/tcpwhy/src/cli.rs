@@ -153,7 +153,7 @@ pub(crate) struct InputArgs {
 
     /// Memory limit, as in 512MB or 4GB. When it is reached, the least valuable details are dropped first, and counted:
     /// finished connections, the ends of lists, then the connections idle for longest
-    #[arg(long, value_name = "SIZE", value_parser = memory, default_value = "512MB")]
+    #[arg(long, value_name = "SIZE", value_parser = memory, default_value = "1GB")]
     pub(crate) memory: usize,
 
     /// Maximum number of open connections to track, within --memory

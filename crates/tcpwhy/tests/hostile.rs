@@ -43,7 +43,8 @@ fn cost(args: &[&str], write: impl FnOnce(&mut ChildStdin) -> io::Result<()>) ->
 
 /// Runs `tcpwhy read -` on the bytes written, and expects this exit code.
 fn ended(expected: i32, args: &[&str], write: impl FnOnce(&mut ChildStdin) -> io::Result<()>) -> Cost {
-    let args: Vec<&str> = ["-"].iter().chain(args).copied().collect();
+    let memory = format!("{MEMORY_MAX_MB}MB");
+    let args: Vec<&str> = ["-", "--memory", &memory].iter().chain(args).copied().collect();
     of(expected, &args, write)
 }
 

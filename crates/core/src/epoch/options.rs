@@ -3,7 +3,7 @@
 use crate::tally::ledger::Listing;
 
 /// What an analysis may take unless set otherwise.
-const MEMORY: usize = 512_000_000;
+const MEMORY: usize = 1_000_000_000;
 
 /// What to keep, and how much.
 #[derive(Clone, Copy, Debug)]
