@@ -397,6 +397,7 @@ impl Connection {
             behind_host: self.is_behind_host(from),
             midway: self.midway,
             coarse: !self.fine,
+            speaks_unasked: from == SERVER && self.roles.pushes_often(),
         }
     }
 

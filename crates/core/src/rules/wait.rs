@@ -51,6 +51,8 @@ pub(crate) struct Wait<'a> {
     pub midway: bool,
     /// The capture's clock counts milliseconds: it cannot show what closely follows what.
     pub coarse: bool,
+    /// The sender often says something that nobody has asked for.
+    pub speaks_unasked: bool,
 }
 
 impl Wait<'_> {

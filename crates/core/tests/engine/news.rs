@@ -341,3 +341,22 @@ fn what_waited_for_minutes_may_have_been_for_news_each_time() {
         assert_eq!(news, if most == Possible { 3 } else { 2 }, "{seen}");
     }
 }
+
+/// A chat's server tells news of its own all the time. What follows its reply of 40 bytes 48 ms later (frames
+/// 7210 to 7214 of a browser's capture) may be the next; of a server that has only answered, it is the rest.
+#[test]
+fn what_follows_the_reply_of_a_server_that_often_speaks_unasked_may_be_news() {
+    for news in [10, 0] {
+        let news = each(0..news, |n| format!("+{} S {}\n +0 C ack\n", 700 + 130 * n, 50 + 13 * n));
+        let text = format!(
+            "handshake\n +0 C 300\n +20 S 500\n +0 C ack\n {news} +3000 C 54\n +0 S ack\n +110 S 40\n +0 C ack\n \
+             +43 S 119\n +0 C ack"
+        );
+        log(text).rtt(ms(5)).both_ends(|seen| {
+            let last = seen.exchange(seen.count(Kind::Exchange));
+            let pause = last.of(Cause::SenderThink);
+            assert_eq!(pause.ns, ms(48), "{seen}");
+            assert_eq!(pause.confidence <= Possible, !news.is_empty(), "{seen}");
+        });
+    }
+}
