@@ -104,18 +104,12 @@ fn bill_syns(setup: &Setup, reset: Option<(Instant, u64)>, account: &mut Account
     };
     let (until, packet) = late.unwrap_or(setup.last_syn());
     let waited = until - setup.first_syn.0;
-    // The SYN-ACK is missing from the capture, and with it what would show whether the path lost a
-    // SYN or the host dropped it.
-    // SYNs repeated faster than any timer had another reason: a refusal, or a new start of the
-    // program.
+    // Without a SYN-ACK nothing shows whether the path lost a SYN or the host dropped it. SYNs repeated faster than
+    // any timer had another reason: a refusal, or a new start of the program.
     let soon_again =
         setup.last_syn().0 - setup.first_syn.0 < LOST_AFTER.times(i64::from(setup.syn_count()) - 1);
-    let most = match setup.done {
-        _ if soon_again => Confidence::Possible,
-        true => Confidence::Likely,
-        false => Confidence::Certain,
-    };
-    let charge = Charge::new(Cause::SynRetransmit, Side::Client, waited, surest(waited).min(most));
+    let sure = if soon_again { Confidence::Possible } else { Confidence::Likely };
+    let charge = Charge::new(Cause::SynRetransmit, Side::Client, waited, sure);
     account.charge(&charge.evidence(setup.first_syn.1, packet).detail(detail));
     if let Some((at, packet)) = soon {
         let way = Charge::new(Cause::Handshake, Side::Client, at - setup.last_syn().0, Confidence::Likely);

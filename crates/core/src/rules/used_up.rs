@@ -29,6 +29,23 @@ const FLAT_ROUNDS: u8 = 3;
 pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
     let rounds = &wait.model.rounds;
     let flight = rounds.flight_with(ack.flight);
+    let (cause, form, confidence) = limit(wait, ack, flight);
+    let window = matches!(cause, Cause::CongestionWindow | Cause::DelayedAckCwnd | Cause::SlowStart);
+    let doubtful = window && rounds.is_far_below_peak(flight)
+        || cause == Cause::SlowStartAfterIdle && is_below_restart(wait, flight);
+    (cause, form, if doubtful { Confidence::Possible } else { confidence })
+}
+
+/// Whether a window that was reset would let more pass than `flight` bytes, or has: Linux resets it to that of a
+/// new connection, and never below (tcp_cwnd_restart, net/ipv4/tcp_output.c).
+fn is_below_restart(wait: &Wait<'_>, flight: u32) -> bool {
+    let restart = INITIAL_WINDOW_SEGMENTS.saturating_sub(1) * wait.mss;
+    let rounds = &wait.model.rounds;
+    flight.max(rounds.last) < restart || rounds.is_far_below_peak(flight)
+}
+
+fn limit(wait: &Wait<'_>, ack: &ClockingAck, flight: u32) -> Held {
+    let rounds = &wait.model.rounds;
     // In the middle of a round its flight is incomplete: the last rounds say more.
     if rounds.growing && !lasts_a_round(wait) {
         return (slow_start::cause(rounds, flight), None, Confidence::Likely);

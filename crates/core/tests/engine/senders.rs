@@ -3,10 +3,10 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Server};
-use tcpwhy_core::report::Confidence;
+use tcpwhy_core::report::Confidence::{self, Likely, Possible};
 use tcpwhy_wire::Duration;
 
-use crate::packet_log::{End, MSS, log, ms};
+use crate::packet_log::{End, MSS, each, log, ms};
 
 fn segments(n: i64) -> u32 {
     (n * MSS) as u32
@@ -52,11 +52,7 @@ fn what_is_not_acknowledged_and_leaves_little_room_had_not_been_read() {
         assert_eq!(close(billed, ms(31)), slow, "{flight} {window}: {billed}{seen}");
         // Near the sender they may equally be lost.
         for line in &log.seen_at(End::Server).exchange(1).exchange.bill {
-            assert!(
-                line.ns < ms(31) || line.confidence == Confidence::Possible,
-                "{flight} {window}: {}",
-                line.cause
-            );
+            assert!(line.ns < ms(31) || line.confidence == Possible, "{flight} {window}: {}", line.cause);
         }
     }
 }
@@ -90,7 +86,7 @@ fn a_tail_that_full_segments_follow_at_once_was_its_send_buffer_s() {
 #[test]
 fn a_pause_that_ends_with_an_acknowledgement_is_not_surely_the_program_s() {
     let rtt = ms(20);
-    for (pause, sure) in [("+0", Confidence::Possible), ("+12", Confidence::Certain)] {
+    for (pause, sure) in [("+0", Possible), ("+12", Confidence::Certain)] {
         let text = format!(
             "handshake\n +5 C 100\n +0 S 1448x6 more\n +0 S 900\n +0 C ack\n {pause} S 1448x6 more\n +0 S 900\n +0 C ack"
         );
@@ -140,4 +136,51 @@ fn a_reader_s_pace_is_no_link_s() {
     };
     let (link, peer) = (of(&[Cause::Bandwidth]), of(&[Cause::ReceiveWindow, Cause::ReceiverThink]));
     assert!(link <= ms(20) && peer >= ms(450), "{link} and {peer}{seen}");
+}
+
+/// A radio delivers in batches (frames 1453 to 2997 of a phone's network): flights of 77 KB were acknowledged and
+/// nothing was lost, and then there are flights of 20, 5 and 13, twice in a round trip. A window does not close
+/// without a loss.
+#[test]
+fn a_flight_far_below_one_that_lost_nothing_may_fill_no_window() {
+    let rtt = ms(90);
+    for (first, most) in [(53, Possible), (16, Likely)] {
+        let begun =
+            each([10, first.min(20), first], |segments| format!("+0 S 1448x{segments} more\n +0 C ack"));
+        let twice = each(1..12, |n| {
+            let [a, b, last] = [9 + n % 3, 4 + n % 2, n - 1];
+            let second = if n == 1 { "a1+45".to_owned() } else { format!("y{last}+0") };
+            format!(
+                "x{last}+0 S 1448x{a} more #a{n}\n {second} S 1448x{b} more #b{n}\n a{n}+0 C ack #x{n}\n b{n}+0 C ack #y{n}"
+            )
+        });
+        log(format!("handshake\n +5 C 100\n {begun} #x0\n {twice}\n +0 S 100")).rtt(rtt).both_ends(|seen| {
+            let bill = seen.exchange(1);
+            let window = [Cause::CongestionWindow, Cause::DelayedAckCwnd];
+            let held = bill
+                .exchange
+                .bill
+                .iter()
+                .filter(|line| window.contains(&line.cause) && line.confidence >= Likely);
+            assert_eq!(held.map(|line| line.ns).sum::<Duration>() > rtt, most == Likely, "{seen}");
+        });
+    }
+}
+
+/// A window that is reset after an idle time is that of a new connection, ten segments, and three segments do not
+/// fill it: their sender had no more, or the path held the rest.
+#[test]
+fn three_segments_do_not_fill_a_window_that_was_reset() {
+    let rtt = ms(50);
+    for (first, most) in [(3, Possible), (10, Likely)] {
+        let begun = each([10, 20, 40], |segments| format!("+0 S 1448x{segments} more\n +0 C ack"));
+        let again = each([first, 2 * first], |segments| format!("+0 S 1448x{segments} more\n +0 C ack"));
+        let text = format!(
+            "handshake\n +5 C 100\n {begun}\n +0 S 100\n +0 C ack\n +2000 C 100\n {again}\n +0 S 100"
+        );
+        log(text).rtt(rtt).both_ends(|seen| {
+            let bill = seen.exchange(2);
+            assert_eq!(bill.of(Cause::SlowStartAfterIdle).confidence, most, "{seen}");
+        });
+    }
 }
