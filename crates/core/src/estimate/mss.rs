@@ -13,6 +13,9 @@ const MOST: u32 = 9000;
 /// What Ethernet leaves for the payload after the usual headers and tunnels.
 const USUAL: std::ops::RangeInclusive<u32> = 1200..=ETHERNET;
 
+/// What most paths leave (PPPoE, tunnels, clamped SYNs): few jumbo frames are a multiple of it.
+const COMMON_MIN: u32 = 1380;
+
 /// What segment lengths show of the MSS.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct FullSize {
@@ -65,7 +68,7 @@ impl FullSize {
         let usual =
             parts.filter(|(n, part)| n * part == self.unit && USUAL.contains(part)).map(|(_, part)| part);
         match usual.max() {
-            Some(part) if self.unit > MOST => part,
+            Some(part) if self.unit > MOST || part >= COMMON_MIN => part,
             _ if self.unit <= MOST => self.unit,
             _ => ethernet,
         }
@@ -104,6 +107,8 @@ mod tests {
         assert_eq!(after(&[2896, 14_480, 65_160], 12), 1448);
         assert_eq!(after(&[7 * 1388 * 2, 9 * 1388], 12), 1388);
         assert_eq!(after(&[24 * 1400], 12), 1400);
+        assert_eq!(after(&[7265], 0), 1453);
+        assert_eq!(after(&[8960], 0), 8960);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use tcpwhy_wire::Duration;
 use super::wait::Wait;
 use crate::flow::view::ClockingAck;
 use crate::words::limits::{HELD_BACK_MAX, HELD_BACK_MIN};
+use crate::words::report::Confidence;
 
 /// A delay below one part in this many of the wait is not named: the window costs the rest anyway.
 const NAMED_SHARE: i64 = 4;
@@ -33,4 +34,11 @@ pub(super) fn is_cause(wait: &Wait<'_>, ack: &ClockingAck, held_back: Duration) 
         || (ack.repaired && ack.flight.saturating_sub(ack.left) <= 2 * wait.mss);
     let named = held_back >= HELD_BACK_MIN.max(wait.gap.divided_by(NAMED_SHARE));
     named && held_back < HELD_BACK_MAX && few
+}
+
+/// How certain that is: more than a full segment is acknowledged at once (__tcp_ack_snd_check, net/ipv4/tcp_input.c), and
+/// what acknowledges it late was late on its way, or its host was busy.
+pub(super) fn surest(wait: &Wait<'_>, ack: &ClockingAck) -> Confidence {
+    let acked = ack.flight.saturating_sub(ack.left);
+    if acked > wait.mss { Confidence::Possible } else { Confidence::Likely }
 }

@@ -33,6 +33,9 @@ const UNSCALED_MAX: u32 = 65_535;
 /// net/ipv4/tcp_input.c, once a round trip).
 const GREW_LATELY: i64 = 3;
 
+/// An acknowledgement that leaves sooner after its segment came is prompt. Source: none written down.
+const OPENED_LATE_MIN: Duration = Duration::from_millis(2);
+
 /// A window of this many segments rarely ends within one segment of another limit.
 const LARGE_SEGMENTS: u32 = 16;
 
@@ -79,8 +82,11 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let reader = receiver_think::form(wait, &ack);
     // A window that shrinks without closing is normally a slow reader's, but Linux also takes back
     // what a fixed buffer cannot hold (tcp_clamp_window, net/ipv4/tcp_input.c).
-    let certain =
-        follows && !fits(&ack) && !flow.unusual.scale_bounds.is_in_use() && reader != Some(Form::SlowReader);
+    let certain = follows
+        && !fits(&ack)
+        && !flow.unusual.scale_bounds.is_in_use()
+        && reader != Some(Form::SlowReader)
+        && !opened_late(wait, &ack);
     // A window does not advance past a missing segment: without the loss it might not have held
     // anything.
     let behind_hole =
@@ -107,6 +113,12 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     split.take(Charge { ns: share, ..slow });
     let charge = charge(Cause::ReceiveWindow, confidence, buffer);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
+}
+
+/// Whether most of the wait passed between a segment's arrival and the acknowledgement that made room: a reader that takes
+/// its time may keep a window as small as a buffer that was set.
+fn opened_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
+    wait.ack_delay(ack).is_some_and(|delay| delay >= OPENED_LATE_MIN && delay.times(2) >= wait.gap)
 }
 
 /// A window without room for a byte releases nothing, whatever else the sender does: the wait until

@@ -66,7 +66,7 @@ fn limit(wait: &Wait<'_>, ack: &ClockingAck, flight: u32) -> Held {
         return send_buffer::flat(wait, ack, Confidence::Likely);
     }
     if delayed_ack_cwnd::is_cause(wait, ack, held_back) {
-        return (Cause::DelayedAckCwnd, None, Confidence::Likely);
+        return (Cause::DelayedAckCwnd, None, delayed_ack_cwnd::surest(wait, ack));
     }
     if !rounds.lost && !rounds.opens(flight) {
         match rounds.flatness(flight, wait.mss) {

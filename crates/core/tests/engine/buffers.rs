@@ -2,7 +2,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Path, Server};
-use tcpwhy_core::report::Confidence::{Likely, Possible};
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 
 use crate::packet_log::{End, MSS, each, log, ms};
 
@@ -169,5 +169,21 @@ fn a_pause_of_less_than_a_round_trip_that_shrinks_may_be_a_round() {
         let seen = log(text).rtt(ms(67)).without_timestamps().seen_at(End::Client);
         let pauses = seen.lines(Cause::SenderThink, Server);
         assert!(pauses[0].ns >= ms(49) && pauses[0].confidence == most, "{late:?}: {seen}");
+    }
+}
+
+/// A printer's window of two segments opens with each acknowledgement, 7 ms after they came over a path of 0.6 (frames 29 to
+/// 249 of a job): its reader may set the pace. On a path of 8 ms, of an acknowledgement at once, its buffer does.
+#[test]
+fn a_small_window_that_opens_late_is_not_the_buffers_for_certain() {
+    for (rtt, late) in [(0.6, 7), (8.0, 0)] {
+        let rounds = each(0..20, |_| format!("+0 S 1460x2 more\n +{late} C ack"));
+        let text = format!("handshake\n +5 C 100\n {rounds}\n +0 S 100");
+        log(text).rtt(ms(rtt)).window(End::Client, 2944).both_ends(|seen| {
+            let bill = seen.exchange(1);
+            let window = bill.exchange.bill.iter().filter(|line| line.cause == Cause::ReceiveWindow);
+            let sure = window.map(|line| line.confidence).max();
+            assert_eq!(sure == Some(Certain), late == 0, "{seen}");
+        });
     }
 }

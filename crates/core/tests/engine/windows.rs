@@ -537,3 +537,16 @@ fn the_last_of_several_acknowledgements_is_of_the_whole_round() {
         });
     }
 }
+
+/// One segment whose acknowledgement is held back waits for its receiver's timer. Two full ones are acknowledged at once:
+/// that may as well be late on its way (frames 3121 to 3131 of a Wi-Fi's capture), or its host busy.
+#[test]
+fn a_late_acknowledgement_of_two_segments_may_not_have_been_held_back() {
+    for (segments, most) in [(1, Likely), (2, Possible)] {
+        let text =
+            format!("handshake\n +5 C 100\n +0 S 1448x{segments} more\n +40 C ack\n +0 S 1448x8\n +0 C ack");
+        log(text).rtt(ms(20)).both_ends(|seen| {
+            assert_eq!(seen.exchange(1).of(Cause::DelayedAckCwnd).confidence, most, "{segments}: {seen}");
+        });
+    }
+}
