@@ -384,7 +384,8 @@ impl Talk {
     #[cold]
     pub(super) fn part(&mut self, marks: &[Mark], asker: usize, next: u64) -> u64 {
         let whole = |ask: &mut Ask| {
-            ask.asker == asker && ask.answer.is_none() && ask.question.first == ask.question.last
+            let one = ask.asker == asker && ask.answer.is_none() && ask.question.first == ask.question.last;
+            one && !marks.is_empty()
         };
         let Some(mut ask) = self.asked.pop_back_if(whole) else { return 0 };
         let mut more = 0;

@@ -51,13 +51,17 @@ fn read(segments: &[Segment], snap: usize) -> Report {
 }
 
 /// A segment's part of the bytes that its end sends in all.
-fn part_of(streams: [&[u8]; 2], segment: &Segment) -> Vec<u8> {
+pub(crate) fn part_of(streams: [&[u8]; 2], segment: &Segment) -> Vec<u8> {
     let (stream, first) = if segment.src == SERVER { (streams[1], 5_001) } else { (streams[0], 1_001) };
     let begin = (segment.seq.0 - first) as usize;
     stream[begin..begin + segment.payload_len as usize].to_vec()
 }
 
-fn read_streams(segments: &[Segment], snap: usize, payload: impl Fn(&Segment) -> Vec<u8>) -> Report {
+pub(crate) fn read_streams(
+    segments: &[Segment],
+    snap: usize,
+    payload: impl Fn(&Segment) -> Vec<u8>,
+) -> Report {
     let mut analysis = Analysis::new(Options { ..EVERYTHING });
     for (segment, packet) in segments.iter().zip(1..) {
         let bytes = if segment.payload_len > 0 { payload(segment) } else { Vec::new() };
@@ -69,7 +73,7 @@ fn read_streams(segments: &[Segment], snap: usize, payload: impl Fn(&Segment) ->
     report
 }
 
-fn billed(exchange: &Exchange, cause: Cause, side: tcpwhy_core::Side) -> Duration {
+pub(crate) fn billed(exchange: &Exchange, cause: Cause, side: tcpwhy_core::Side) -> Duration {
     exchange.bill.iter().filter(|line| (line.cause, line.side) == (cause, side)).map(|line| line.ns).sum()
 }
 

@@ -2,11 +2,12 @@
 //! protocol above TCP.
 
 use tcpwhy_core::cause::{Cause, Side};
-use tcpwhy_core::report::{Confidence, Exchange, Report};
+use tcpwhy_core::report::{Confidence, Exchange, Kind, Report};
 use tcpwhy_core::{Analysis, Credit, Mark, Options, Role};
 use tcpwhy_wire::{Duration, Segment};
 
 use crate::invariants::{EVERYTHING, check};
+use crate::listening::{billed, part_of, read_streams};
 use crate::packet_log::{End, MSS, SERVER, each, log, ms};
 
 /// Two flights of TLS 1.2 (RFC 5246, 7.3), with the server signing for 30 ms in the first, and a
@@ -261,4 +262,28 @@ pub(crate) fn read_marked(capture: &[Segment], mut says: impl FnMut(&Segment) ->
 
 pub(crate) fn spent_on(exchange: &Exchange, cause: Cause) -> Duration {
     exchange.bill.iter().filter(|line| line.cause == cause).map(|line| line.ns).sum()
+}
+
+/// An SSH server greets its client 463 ms after the handshake, although the client has introduced itself at once, and its
+/// list of methods is in the same segment (frames 14 to 25 of a host's capture; RFC 4253, 4.2): the client waits for it.
+#[test]
+fn a_greeting_that_the_clients_crosses_is_waited_for() {
+    let packet = |len: u8, message: u8| {
+        let mut bytes = vec![0, 0, 0, len, 8, message];
+        bytes.resize(4 + usize::from(len), 0);
+        bytes
+    };
+    let (list, question, reply) = (packet(200, 20), packet(44, 30), packet(188, 31));
+    let version = b"SSH-2.0-x\r\n".to_vec();
+    let client = [version.clone(), list.clone(), question].concat();
+    let server = [version, list, reply].concat();
+    let text = "handshake\n +0.3 C 11 #v\n v+0 S ack\n v+463 S 215\n +0 C ack\n +0.2 C 204\n +1 S ack\n +0.4 C 48 #q\n +0 S ack\n q+246 S 192\n +0 C ack";
+    for end in End::BOTH {
+        let capture = log(text).rtt(ms(2)).capture(end);
+        let report = read_streams(&capture, usize::MAX, |segment| part_of([&client, &server], segment));
+        let exchanges = &report.connections[0].exchanges;
+        let greeted = exchanges.iter().find(|exchange| exchange.request_bytes == 11).expect("a greeting");
+        let thought = billed(greeted, Cause::ServerThink, Side::Server);
+        assert_eq!((greeted.kind, thought), (Kind::Exchange, ms(463)), "{end:?}: {exchanges:#?}");
+    }
 }
