@@ -53,6 +53,44 @@ impl Connection {
         (is_next && is_encrypted && !late && !open.crosses(segment)).then(|| segment.at - last.at)
     }
 
+    /// Whether a client asks without the server's Finished (TLS's False Start, RFC 7918): so far it has said nothing that
+    /// does not set up the session, and more than the end of one that goes on from before (RFC 5246, 7.3), and all that
+    /// the server has said is in clear.
+    #[inline]
+    pub(super) fn asks_behind_finished(&self, segment: &Segment, from: usize) -> bool {
+        from == CLIENT && self.talk.is_some() && self.is_behind_finished(segment)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_behind_finished(&self, segment: &Segment) -> bool {
+        let Some(open) = self.open.as_deref().filter(|open| open.initiator == CLIENT) else { return false };
+        let said = self.talk.as_deref().map_or([None; 2], |talk| talk.session);
+        let [Some([begin, end]), Some([_, clear])] = said else { return false };
+        let full = open.request_bytes > (CHANGE_CIPHER_SPEC_LEN + FINISHED_LEN_MAX) as u64;
+        full && segment.seq == end
+            && open.request_end == Some(end)
+            && open.request_first.is_some_and(|first| first.after(begin))
+            && open.reply_first.is_none()
+            && open.pieces.is_empty()
+            && open.request.repaired_at().is_none()
+            && self.flows[SERVER].snd_nxt == Some(clear)
+    }
+
+    /// Whether a segment does no more than set up its end's side of a session.
+    #[inline]
+    pub(super) fn is_of_session(&self, segment: &Segment, from: usize) -> bool {
+        let said = self.talk.as_deref().and_then(|talk| talk.session[from]);
+        said.is_some_and(|[begin, end]| {
+            segment.seq.at_or_after(begin) && (segment.seq + segment.payload_len).at_or_before(end)
+        })
+    }
+
+    /// The byte after what an end has said to set up the session.
+    pub(super) fn session_end(&self, end: usize) -> Option<Seq> {
+        Some(self.talk.as_deref()?.session[end]?[1])
+    }
+
     /// Whether the client has sent only its Finished, which requests nothing.
     pub(super) fn is_finished_alone(&self, open: &Open) -> bool {
         let hello = self.talk.as_deref().and_then(|talk| talk.session[CLIENT]);
@@ -74,15 +112,16 @@ impl Connection {
     #[inline(never)]
     fn is_word_about_settings(&mut self, segment: &Segment, from: usize) -> bool {
         let Some(open) = self.open.as_deref().filter(|open| open.initiator == from) else { return false };
-        let Some((first, last)) = open.reply_first.zip(open.request.last) else { return false };
+        let asked = open.later.as_deref().unwrap_or(open);
+        let Some((first, last)) = open.reply_first.zip(asked.request.last) else { return false };
         let acked = self.flows[from].highest_ack;
-        let unread = open
+        let unread = asked
             .request_end
             .zip(acked)
             .is_some_and(|(end, acked)| end - acked >= i32::try_from(last.len).unwrap_or(i32::MAX));
         let word = acknowledging(segment.payload_len).filter(|&n| n > 0);
         let is_word = word.is_some()
-            && open.request.index > 0
+            && (open.request.index > 0 || open.later.is_some())
             && segment.ack.after(first)
             && self.talk.is_some()
             && self.follows_at_once(segment, from);

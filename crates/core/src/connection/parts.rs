@@ -4,7 +4,7 @@
 //! acknowledges data from before a pause, and none from after it, belongs to the former. The pause
 //! delayed it by nothing, and the data after it is the next request.
 
-use tcpwhy_wire::{Instant, Segment};
+use tcpwhy_wire::{Instant, Segment, Seq};
 
 use super::Connection;
 use crate::bill::exchange::Open;
@@ -35,7 +35,7 @@ impl Connection {
         if open.later.is_some() {
             self.go_on_with_later(segment, from, ledger);
         } else if from != open.initiator && !open.pieces.is_empty() && open.reply_first.is_none() {
-            self.part_behind_pause(segment);
+            self.part_behind_pause(segment, from);
         }
     }
 
@@ -44,9 +44,10 @@ impl Connection {
     #[inline(never)]
     fn go_on_with_later(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
         let acks = |open: &Open| open.request_first.is_some_and(|first| segment.ack.after(first));
-        let is_over = self.open.as_deref().is_some_and(|open| {
-            from == open.initiator || segment.flags.ack() && open.later.as_deref().is_some_and(acks)
-        });
+        let is_over = !self.is_of_session(segment, from)
+            && self.open.as_deref().is_some_and(|open| {
+                from == open.initiator || segment.flags.ack() && open.later.as_deref().is_some_and(acks)
+            });
         if is_over {
             self.take_later(ledger);
         }
@@ -70,14 +71,17 @@ impl Connection {
 
     #[cold]
     #[inline(never)]
-    fn part_behind_pause(&mut self, segment: &Segment) {
+    fn part_behind_pause(&mut self, segment: &Segment, from: usize) {
         let Some(open) = self.open.as_deref() else { return };
         let answers = segment.flags.ack() && !open.crosses(segment);
         // HTTP/2's own frames acknowledge anything, and a message that is read tells its own end.
         if !answers || self.frames.is_http2() || self.asks_by_its_bytes(open.request_first) {
             return;
         }
-        let until = open.pieces.iter().position(|piece| segment.ack.at_or_before(piece.end));
+        // What sets up the session answers no request, whatever its host has acknowledged.
+        let (opens, opened) = (self.is_of_session(segment, from), self.session_end(1 - from));
+        let is_last = |end: Seq| if opened == Some(end) { opens } else { segment.ack.at_or_before(end) };
+        let until = open.pieces.iter().position(|piece| is_last(piece.end));
         if let (Some(until), Some(open)) = (until, self.open.as_deref_mut()) {
             open.part_at(until, self.next_n);
             self.next_n += 1;

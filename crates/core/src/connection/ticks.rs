@@ -33,7 +33,7 @@ const REPAIRS: u32 = Cause::Rto.bit() | Cause::Loss.bit();
 
 impl Connection {
     /// Notes a small segment after a silence. Returns what the silence means, if a timer sent the
-    /// segment.
+    /// segment or it is the request behind the setup of a session.
     pub(super) fn on_push(
         &mut self,
         segment: &Segment,
@@ -41,6 +41,9 @@ impl Connection {
         class: SegmentClass,
         verdict: &mut Verdict,
     ) -> Option<Silence> {
+        if self.asks_behind_finished(segment, from) {
+            return Some(Silence::Piece);
+        }
         let last = self.flows[from].last_data?;
         let quiet = segment.at - last.at;
         if quiet < DISTANCE_MIN

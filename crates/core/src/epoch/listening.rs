@@ -94,8 +94,10 @@ struct Heard {
     streams: [Stream; 2],
     /// Marks have been made for it.
     has_marks: bool,
-    /// The rest is not to be read: ciphertext, or a protocol without requests.
-    is_opaque: bool,
+    /// The rest of each end is not to be read: ciphertext, or a protocol without requests.
+    is_opaque: [bool; 2],
+    /// The end that began to set up a session (TLS), and whether the other end has finished that.
+    opened: Option<(usize, bool)>,
     fins: [bool; 2],
     /// Each end's stream has ended, and was read completely.
     ended: [bool; 2],
@@ -303,6 +305,7 @@ impl Listening {
         let Some(Entry::Heard(heard)) = self.heard.get_mut(&ends) else { return };
         let from = side(segment);
         let unheard = heard.turn.is_some_and(|(last, count)| last == from && count >= TURN_MAX);
+        let is_opaque = heard.is_opaque;
         heard.on_data(segment, from, captured, &mut self.told);
         let count = heard.turn.filter(|(last, _)| *last == from).map_or(0, |(_, count)| count);
         heard.turn = heard.conversation.protocol().is_none().then_some((from, count));
@@ -311,7 +314,12 @@ impl Listening {
             heard.asked_at = self.releases.note(segment, &mut self.told.marks, heard.asked_at);
         }
         heard.fins[from] |= segment.flags.fin();
-        if heard.conversation.is_deaf() || heard.is_opaque || unheard {
+        let begun = is_opaque == [false; 2] && heard.is_opaque != is_opaque;
+        if heard.is_opening() {
+            if begun {
+                self.told.marks.push(Mark::lost(segment.seq));
+            }
+        } else if heard.conversation.is_deaf() || heard.is_opaque != [false; 2] || unheard {
             if heard.conversation.protocol() == Some(Protocol::WebSocket) {
                 self.told.marks.push(Mark { role: Role::Framed, ..Mark::lost(segment.seq) });
             } else if heard.has_marks {
@@ -380,6 +388,14 @@ impl Heard {
         }
     }
 
+    /// Whether an end asks before the other one has set up their session (TLS's False Start, RFC 7918): what that one says
+    /// next sets it up.
+    fn is_opening(&self) -> bool {
+        self.opened.is_some_and(|(opener, finished)| {
+            !finished && self.is_opaque[opener] && !self.is_opaque[1 - opener]
+        })
+    }
+
     fn next_waiting(&self, from: usize) -> Option<usize> {
         let stream = &self.streams[from];
         let reached = stream.fed.max(self.conversation.next_at(from));
@@ -397,10 +413,13 @@ impl Heard {
     ) {
         let heard = self.conversation.next_at(from) > 0;
         let places = [0, 1].map(|side| self.streams[side].place.unwrap_or((segment.seq, at)));
-        let is_opaque = &mut self.is_opaque;
+        let (is_opaque, opened) = (&mut self.is_opaque, &mut self.opened);
         self.conversation.on_bytes(from, at, captured, payload_len, |head, bytes| {
-            *is_opaque |= head.role == Said::Unknown;
-            if !*is_opaque {
+            is_opaque[head.from] |= head.role == Said::Unknown;
+            if head.session {
+                note_opening(opened, &head);
+            }
+            if *is_opaque == [false; 2] || head.session && !is_opaque[head.from] {
                 if let Some(asked) = &mut told.asked {
                     asked.extend(words(&head, bytes, segment, head.from != from));
                 }
@@ -413,6 +432,17 @@ impl Heard {
         if heard && self.conversation.next_at(from) == 0 && self.conversation.protocol().is_some() && !cut {
             told.marks.push(Mark::lost(segment.seq)); // part of a head was not captured
         }
+    }
+}
+
+/// A head of what sets up a session says who began, or that the other end is done.
+#[cold]
+#[inline(never)]
+fn note_opening(opened: &mut Option<(usize, bool)>, head: &Head) {
+    match (head.kind, opened) {
+        ("ClientHello", opened) => *opened = Some((head.from, false)),
+        ("Finished", Some((opener, finished))) => *finished |= head.from != *opener,
+        _ => {}
     }
 }
 

@@ -287,3 +287,50 @@ fn a_greeting_that_the_clients_crosses_is_waited_for() {
         assert_eq!((greeted.kind, thought), (Kind::Exchange, ms(463)), "{end:?}: {exchanges:#?}");
     }
 }
+
+/// A browser asks right behind its Finished, and a host in between acknowledges all of that at once (frames 1620 to 1800
+/// of a browser behind a virtual machine's address translation; False Start, RFC 7918): the server's Finished ends the
+/// session's setup, and its next data answers the request. Where a session goes on from before, the client's Finished is
+/// the last one.
+#[test]
+fn a_request_behind_an_early_finished_waits_for_its_own_answer() {
+    let record = |kind: u8, len: u16, first: u8| {
+        let mut bytes = vec![kind, 3, 3, (len >> 8) as u8, len as u8, first];
+        if len > 4 {
+            let of = len - 4;
+            bytes.extend([0, (of >> 8) as u8, of as u8]);
+        }
+        bytes.resize(5 + usize::from(len), 0);
+        bytes
+    };
+    let (switch, finished) = (record(20, 1, 1), record(22, 40, 0x5d));
+    let data = |len| record(23, len, 0x77);
+    let end = [switch, finished].concat();
+    let client = [record(22, 512, 1), record(22, 37, 16), end.clone(), data(200), data(300)].concat();
+    let server = [record(22, 1200, 2), record(22, 4, 14), record(22, 200, 4), end, data(400)].concat();
+    let text = "handshake
+         +1 C 517
+         +10 S 1214
+         +3 C 93 #keys
+         keys+0 S ack
+         keys+3 C 205 #asks
+         asks+0.2 C 305 #asked
+         asks+0 S ack
+         asked+0 S ack
+         keys+35 S 256
+         keys+110 S 405
+         +0 C ack";
+    for end in End::BOTH {
+        let capture = log(text).rtt(ms(38)).capture(end);
+        let report = read_streams(&capture, usize::MAX, |segment| part_of([&client, &server], segment));
+        let exchanges = &report.connections[0].exchanges;
+        let shown: Vec<_> = exchanges.iter().map(|of| (of.request_bytes, of.reply_bytes)).collect();
+        assert_eq!(shown, [(0, 0), (517, 1214), (93, 256), (510, 405)], "{end:?}: {exchanges:#?}");
+        let set_up = [Cause::TlsHandshake, Cause::ServerThink].map(|cause| {
+            exchanges[2].bill.iter().filter(|line| line.cause == cause).map(|line| line.ns).sum::<Duration>()
+        });
+        assert_eq!(set_up, [ms(38), ms(35)], "{end:?}: {exchanges:#?}");
+        let thought = billed(&exchanges[3], Cause::ServerThink, Side::Server);
+        assert_eq!(thought, ms(106.8), "{end:?}: {exchanges:#?}");
+    }
+}
