@@ -44,6 +44,7 @@ import services  # noqa: E402, F401
 import software  # noqa: E402, F401
 import strangers  # noqa: E402, F401
 import talkers  # noqa: E402, F401
+import visitors  # noqa: E402, F401
 import waits  # noqa: E402, F401
 import whispers  # noqa: E402, F401
 import worse  # noqa: E402
