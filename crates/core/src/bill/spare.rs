@@ -310,6 +310,11 @@ impl Copies {
         of_all.map(|spare| (spare, !rest))
     }
 
+    /// Where the first one begins that does not count yet.
+    pub(crate) fn first_pending(&self) -> Option<Seq> {
+        self.0.iter().find(|copied| !copied.counts).map(|copied| copied.bytes[0])
+    }
+
     /// When the last one left that does not count yet, of those that had left by `at`.
     pub(crate) fn left_by(&self, at: Instant) -> Option<Instant> {
         let left = self.0.iter().filter(|copied| !copied.counts && copied.at <= at);

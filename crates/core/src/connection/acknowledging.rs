@@ -463,11 +463,8 @@ impl Connection {
     pub(super) fn discard_if_answered(&mut self, to: usize, echoed: Option<u32>) {
         let Some(open) = &self.open else { return };
         let path = if to == open.initiator { &open.request } else { &open.reply };
-        if path.repaired_at().is_some()
-            && self.flows[to].outstanding() == 0
-            && echoed.is_some_and(|echoed| path.answered_before_repair(echoed))
-        {
-            self.discard_answered(to, false);
+        if path.repaired_at().is_some() && self.flows[to].outstanding() == 0 {
+            self.discard_if_first_answered(to, echoed);
         }
     }
 }

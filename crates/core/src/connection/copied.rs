@@ -8,6 +8,24 @@ use crate::rules::{late_request, needless, stood};
 use crate::words::limits::{HOST_VARIATION, ROUND_TRIP_PLAY};
 
 impl Connection {
+    /// All is acknowledged behind a retransmission: whether the echoed time stamp says that its original had arrived.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn discard_if_first_answered(&mut self, to: usize, echoed: Option<u32>) {
+        let way = self.tap_rtt(1 - to);
+        let (newly, acked) = (self.flows[to].newly_acked, self.flows[to].highest_ack);
+        let Some(open) = self.open.as_deref_mut() else { return };
+        let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
+        // Sooner than any round trip so far, it may answer the first transmission all the same.
+        let in_time = path.repaired_at().is_some_and(|at| self.now - at >= way);
+        if let Some(acked) = acked.filter(|_| newly > 0 && in_time) {
+            path.hear_of_earlier(acked, newly);
+        }
+        if echoed.is_some_and(|echoed| path.answered_before_repair(echoed)) {
+            self.discard_answered(to, false);
+        }
+    }
+
     /// A D-SACK (RFC 2883): the retransmitted data had already arrived, unless the block covers only
     /// part of it.
     #[cold]

@@ -505,10 +505,19 @@ impl Arrived {
             nothing: arrivals.is_empty(),
             in_order,
             sack: duplicate.into_iter().chain(islands).collect(),
-            timestamp: arrivals
-                .last()
-                .and_then(|(_, packet)| packet.segment.options.timestamps)
-                .map_or(0, |stamps| stamps.val),
+            timestamp: echoed(packets, sender, &arrivals),
         }
     }
+}
+
+/// The time stamp of what arrived last of what continues the bytes acknowledged by then (RFC 7323, 4.3).
+fn echoed(packets: &[Option<Packet>], sender: &Draft, arrivals: &[(Duration, &Packet)]) -> u32 {
+    let own = || packets.iter().flatten().filter(|packet| packet.from == sender.from);
+    let continues = |arrives: Duration, segment: &Segment| {
+        let acked = own().filter(|packet| packet.departs < arrives && packet.segment.flags.ack());
+        let acked = acked.map(|packet| packet.segment.ack).reduce(|a, b| if b.after(a) { b } else { a });
+        acked.is_none_or(|acked| segment.seq.at_or_before(acked))
+    };
+    let kept = arrivals.iter().rfind(|(arrives, packet)| continues(*arrives, &packet.segment));
+    kept.and_then(|(_, packet)| packet.segment.options.timestamps).map_or(0, |stamps| stamps.val)
 }

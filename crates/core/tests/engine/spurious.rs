@@ -5,7 +5,7 @@ use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_wire::{Duration, SackBlock, Segment, Seq, TcpOptions};
 
-use crate::packet_log::{End, SERVER, log, ms};
+use crate::packet_log::{End, SERVER, log, ms, settled};
 use crate::seen::Seen;
 
 /// A request is retransmitted after 219 ms, and acknowledged 284 ms later, with an RTT of 5 ms: a radio that
@@ -565,4 +565,24 @@ fn a_d_sack_behind_the_copy_of_a_lost_answer_shows_no_queue() {
     let queued = seen.longer(Cause::Queueing, ms(100));
     assert!(queued.iter().all(|line| line.confidence == Possible), "{seen}");
     assert!(seen.longer(Cause::ServerThink, ms(50)).iter().all(|line| line.confidence == Possible), "{seen}");
+}
+
+/// The last byte of a question in two pieces is lost, and its first piece not acknowledged yet: the receiver
+/// echoes that piece's time stamp, not the probe's, which does not continue what it has acknowledged (frames 22
+/// to 28 of a search in a database far away). Nothing says that the byte had arrived.
+#[test]
+fn an_echo_of_a_piece_before_tells_nothing_of_the_probe() {
+    for pieces in ["+5 C 2 #q\n q+0.03 C 1 lost #tail", "+5 C 1448 #q\n q+0 C 1 lost #tail"] {
+        let len = if pieces.contains("1448") { 1448 } else { 2 };
+        let (begins, ends) = (300 + len, 301 + len);
+        let text = format!(
+            "{}{pieces}\n tail+12 C {begins}..{ends} #again\n again+0 S ack\n +0.1 S 300\n +0 C ack",
+            settled(3)
+        );
+        log(text).rtt(ms(5)).both_ends(|seen| {
+            let lost = seen.exchange(4).ns(Cause::Loss, Side::Path);
+            assert!(lost >= ms(11), "{seen}");
+            assert!(seen.exchange(4).ns(Cause::ServerThink, Side::Server) <= ms(1), "{seen}");
+        });
+    }
 }

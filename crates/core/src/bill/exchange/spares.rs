@@ -67,6 +67,17 @@ impl Path {
         Some(spare)
     }
 
+    /// `ack` covers the retransmissions, and `newly` bytes for the first time. Where these begin before the first
+    /// retransmission's, their receiver held back the acknowledgement of earlier ones and echoes their stamp (RFC 7323,
+    /// 4.3; tcp_replace_ts_recent, Linux): the echo tells nothing of a retransmission.
+    pub(crate) fn hear_of_earlier(&mut self, ack: Seq, newly: u32) {
+        let Some(aside) = &mut self.aside else { return };
+        let first = aside.copies.first_pending();
+        if first.is_some_and(|first| i64::from(ack - first) < i64::from(newly)) {
+            aside.pending_stamp = None;
+        }
+    }
+
     /// The charges for retransmissions that `ack` cannot answer, as in [`Copies::unanswered`].
     pub(crate) fn unanswered_spare(
         &mut self,
