@@ -168,6 +168,7 @@ impl Connection {
         let is_late = kind == Kind::Exchange
             && (open.is_unheard || next.is_some_and(|next| self.was_heard_late(open, next, speaker)));
         let is_session = kind == Kind::Exchange && self.is_session(open);
+        let is_parted = open.is_parted;
         let (asker, packet) = (side(open.initiator), open.packets[1]);
         let is_guess = self.pairing(open, kind) == Some(Pairing::Guess);
         let account = open.last_path().settle();
@@ -181,6 +182,9 @@ impl Connection {
         };
         if is_session {
             account.revise(Revision::SetUpTls { asker });
+            if is_parted {
+                account.revise(Revision::MayBeOwn { server: side(SERVER) }); // the request behind it waits anyway
+            }
         }
         if self.assumed || self.paired == Paired::Unread {
             self.temper_assumed(open, kind);

@@ -79,7 +79,9 @@ impl Connection {
             return;
         }
         // What sets up the session answers no request, whatever its host has acknowledged.
-        let (opens, opened) = (self.is_of_session(segment, from), self.session_end(1 - from));
+        // Behind a retransmission it may have waited for that, as the request has.
+        let in_time = open.request.repaired_at().is_none();
+        let (opens, opened) = (in_time && self.is_of_session(segment, from), self.session_end(1 - from));
         let is_last = |end: Seq| if opened == Some(end) { opens } else { segment.ack.at_or_before(end) };
         let until = open.pieces.iter().position(|piece| is_last(piece.end));
         if let (Some(until), Some(open)) = (until, self.open.as_deref_mut()) {
