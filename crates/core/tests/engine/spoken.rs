@@ -2,7 +2,7 @@
 //! protocol above TCP.
 
 use tcpwhy_core::cause::{Cause, Side};
-use tcpwhy_core::report::{Confidence, Exchange, Kind, Report};
+use tcpwhy_core::report::{Confidence, Exchange, Kind, Line, Report};
 use tcpwhy_core::{Analysis, Credit, Mark, Options, Role};
 use tcpwhy_wire::{Duration, Segment};
 
@@ -288,12 +288,8 @@ fn a_greeting_that_the_clients_crosses_is_waited_for() {
     }
 }
 
-/// A browser asks right behind its Finished, and a host in between acknowledges all of that at once (frames 1620 to 1800
-/// of a browser behind a virtual machine's address translation; False Start, RFC 7918): the server's Finished ends the
-/// session's setup, and its next data answers the request. Where a session goes on from before, the client's Finished is
-/// the last one.
-#[test]
-fn a_request_behind_an_early_finished_waits_for_its_own_answer() {
+/// What a browser and its server say in TLS 1.2, where it asks twice right behind its Finished.
+fn early_finished() -> [Vec<u8>; 2] {
     let record = |kind: u8, len: u16, first: u8| {
         let mut bytes = vec![kind, 3, 3, (len >> 8) as u8, len as u8, first];
         if len > 4 {
@@ -308,6 +304,16 @@ fn a_request_behind_an_early_finished_waits_for_its_own_answer() {
     let end = [switch, finished].concat();
     let client = [record(22, 512, 1), record(22, 37, 16), end.clone(), data(200), data(300)].concat();
     let server = [record(22, 1200, 2), record(22, 4, 14), record(22, 200, 4), end, data(400)].concat();
+    [client, server]
+}
+
+/// A browser asks right behind its Finished, and a host in between acknowledges all of that at once (frames 1620 to 1800
+/// of a browser behind a virtual machine's address translation; False Start, RFC 7918): the server's Finished ends the
+/// session's setup, and its next data answers the request. Where a session goes on from before, the client's Finished is
+/// the last one.
+#[test]
+fn a_request_behind_an_early_finished_waits_for_its_own_answer() {
+    let [client, server] = early_finished();
     let text = "handshake
          +1 C 517
          +10 S 1214
@@ -330,7 +336,34 @@ fn a_request_behind_an_early_finished_waits_for_its_own_answer() {
             exchanges[2].bill.iter().filter(|line| line.cause == cause).map(|line| line.ns).sum::<Duration>()
         });
         assert_eq!(set_up, [ms(38), ms(35)], "{end:?}: {exchanges:#?}");
+        // The request behind it waits anyway.
+        let sure = |line: &Line| line.cause == Cause::ServerThink && line.confidence > Confidence::Possible;
+        assert!(!exchanges[2].bill.iter().any(sure), "{end:?}: {exchanges:#?}");
         let thought = billed(&exchanges[3], Cause::ServerThink, Side::Server);
         assert_eq!(thought, ms(106.8), "{end:?}: {exchanges:#?}");
+    }
+}
+
+/// The browser's key exchange and request are lost, and sent again (frames 3150 to 3459 of a phone's network): the server's
+/// Finished was late by that, and not by itself.
+#[test]
+fn a_session_that_waited_for_a_timer_is_set_up_with_its_request() {
+    let [client, server] = early_finished();
+    let text = "handshake
+         +1 C 517
+         +10 S 1214
+         +3 C 93 lost #keys
+         keys+3 C 205 lost
+         +0.2 C 305 lost #asked
+         asked+330 C 517..1120 #again
+         again+35 S 256
+         again+110 S 405
+         +0 C ack";
+    for end in End::BOTH {
+        let capture = log(text).rtt(ms(38)).capture(end);
+        let report = read_streams(&capture, usize::MAX, |segment| part_of([&client, &server], segment));
+        let exchanges = &report.connections[0].exchanges;
+        let shown: Vec<_> = exchanges.iter().map(|of| (of.request_bytes, of.reply_bytes)).collect();
+        assert_eq!(shown, [(0, 0), (517, 1214), (603, 661)], "{end:?}: {exchanges:#?}");
     }
 }
