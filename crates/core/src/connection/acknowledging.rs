@@ -342,7 +342,8 @@ impl Connection {
         if let Some(block) = first.filter(|_| spurious) {
             self.discard_spare(to, *block);
         }
-        self.discard_if_answered(to, segment.options.timestamps.map(|stamps| stamps.ecr));
+        let echoed = segment.options.timestamps.map(|stamps| stamps.ecr);
+        self.discard_if_answered(to, echoed, segment.options.cut);
         if from == SERVER {
             self.accept_late(segment);
         }
@@ -460,11 +461,11 @@ impl Connection {
     /// that may have repaired nothing.
     #[expect(clippy::inline_always, reason = "the usual path is written out for either end")]
     #[inline(always)]
-    pub(super) fn discard_if_answered(&mut self, to: usize, echoed: Option<u32>) {
+    pub(super) fn discard_if_answered(&mut self, to: usize, echoed: Option<u32>, cut: bool) {
         let Some(open) = &self.open else { return };
         let path = if to == open.initiator { &open.request } else { &open.reply };
         if path.repaired_at().is_some() && self.flows[to].outstanding() == 0 {
-            self.discard_if_first_answered(to, echoed);
+            self.discard_if_first_answered(to, echoed, cut);
         }
     }
 }

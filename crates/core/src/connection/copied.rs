@@ -11,14 +11,16 @@ impl Connection {
     /// All is acknowledged behind a retransmission: whether the echoed time stamp says that its original had arrived.
     #[cold]
     #[inline(never)]
-    pub(super) fn discard_if_first_answered(&mut self, to: usize, echoed: Option<u32>) {
+    pub(super) fn discard_if_first_answered(&mut self, to: usize, echoed: Option<u32>, cut: bool) {
         let way = self.tap_rtt(1 - to);
         let (newly, acked) = (self.flows[to].newly_acked, self.flows[to].highest_ack);
+        // A D-SACK that says so may be cut off.
+        let whole = !cut && self.flows.iter().all(|flow| !flow.options_cut);
         let Some(open) = self.open.as_deref_mut() else { return };
         let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
         // Sooner than any round trip so far, it may answer the first transmission all the same.
         let in_time = path.repaired_at().is_some_and(|at| self.now - at >= way);
-        if let Some(acked) = acked.filter(|_| newly > 0 && in_time) {
+        if let Some(acked) = acked.filter(|_| newly > 0 && in_time && whole) {
             path.hear_of_earlier(acked, newly);
         }
         if echoed.is_some_and(|echoed| path.answered_before_repair(echoed)) {

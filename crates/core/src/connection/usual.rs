@@ -313,7 +313,7 @@ impl Connection {
         } else {
             self.flows[to].on_repeated();
         }
-        self.discard_if_answered(to, Some(segment.stamps.ecr));
+        self.discard_if_answered(to, Some(segment.stamps.ecr), false);
     }
 
     /// [`Connection::learn_from_echo`] where both distances are known.

@@ -173,10 +173,10 @@ impl Rounds {
         flight.max(self.last).saturating_add(mss) < self.peak
     }
 
-    /// Whether less than three quarters of what an earlier round had are in flight, and were in the round before: what is
-    /// measured far from the sender varies, a window that never closes does not.
+    /// Whether a round of so many bytes had less than three quarters of an earlier one: what is measured far from the sender
+    /// varies, a window that never closes does not.
     pub(crate) fn is_far_below_peak(&self, flight: u32) -> bool {
-        !self.lost && u64::from(flight.max(self.last)) * 4 < u64::from(self.peak) * 3
+        !self.lost && u64::from(flight) * 4 < u64::from(self.peak) * 3
     }
 
     /// Whether flights as large as this one, or the previous one, use up the peer's window: it then bounds

@@ -31,7 +31,9 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
     let flight = rounds.flight_with(ack.flight);
     let (cause, form, confidence) = limit(wait, ack, flight);
     let window = matches!(cause, Cause::CongestionWindow | Cause::DelayedAckCwnd | Cause::SlowStart);
-    let doubtful = window && rounds.is_far_below_peak(flight)
+    // In the middle of a round its flight is incomplete: the one before it counts as well.
+    let had = if lasts_a_round(wait) { flight } else { flight.max(rounds.last) };
+    let doubtful = window && rounds.is_far_below_peak(had)
         || cause == Cause::SlowStartAfterIdle && is_below_restart(wait, flight);
     (cause, form, if doubtful { Confidence::Possible } else { confidence })
 }
@@ -41,7 +43,7 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
 fn is_below_restart(wait: &Wait<'_>, flight: u32) -> bool {
     let restart = INITIAL_WINDOW_SEGMENTS.saturating_sub(1) * wait.mss;
     let rounds = &wait.model.rounds;
-    flight.max(rounds.last) < restart || rounds.is_far_below_peak(flight)
+    flight.max(rounds.last) < restart || rounds.is_far_below_peak(flight.max(rounds.last))
 }
 
 fn limit(wait: &Wait<'_>, ack: &ClockingAck, flight: u32) -> Held {

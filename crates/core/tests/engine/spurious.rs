@@ -579,10 +579,17 @@ fn an_echo_of_a_piece_before_tells_nothing_of_the_probe() {
             "{}{pieces}\n tail+12 C {begins}..{ends} #again\n again+0 S ack\n +0.1 S 300\n +0 C ack",
             settled(3)
         );
-        log(text).rtt(ms(5)).both_ends(|seen| {
+        log(text.clone()).rtt(ms(5)).both_ends(|seen| {
             let lost = seen.exchange(4).ns(Cause::Loss, Side::Path);
             assert!(lost >= ms(11), "{seen}");
             assert!(seen.exchange(4).ns(Cause::ServerThink, Side::Server) <= ms(1), "{seen}");
         });
+        // A D-SACK may be cut off behind it.
+        let mut cut = log(text).rtt(ms(5)).capture(End::Client);
+        for segment in cut.iter_mut().filter(|segment| segment.payload_len == 0 && !segment.flags.syn()) {
+            segment.options.cut = true;
+        }
+        let seen = Seen::of(cut, "the client, cut");
+        assert!(seen.lines(Cause::Loss, Side::Path).iter().all(|line| line.confidence < Certain), "{seen}");
     }
 }
