@@ -16,6 +16,7 @@ use crate::flow::direction::Flow;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::segment_class::SegmentClass;
 use crate::rules::nagle;
+use crate::rules::repair;
 use crate::rules::verdict::Verdict;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
@@ -291,7 +292,9 @@ impl Connection {
         let late = matches!(class, SegmentClass::OutOfOrderOrRepair { .. });
         let overtaken = late && self.flows[from].left_before(segment, mss);
         if (late || matches!(class, SegmentClass::Retransmission { .. })) && !overtaken {
-            self.models[from].rounds.on_loss();
+            // Overtaken too, however little tells that, if no signal can have reached its sender.
+            let soon = late && repair::came_too_soon(segment, class, self.tap_rtt(from));
+            self.models[from].rounds.on_loss(soon);
         }
         if overtaken {
             self.find_first_copy(segment, from);

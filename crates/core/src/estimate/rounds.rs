@@ -40,6 +40,8 @@ pub(crate) struct Rounds {
     pub(crate) growth: Growth,
     /// The window may have been reset after an idle time, and may not: packets of that time are missing.
     pub(crate) may_be_reset: bool,
+    /// What was lost may only have been overtaken.
+    may_be_overtaken: bool,
 }
 
 /// Whether the peer's window was used up in the round under way, and in the one before it.
@@ -93,8 +95,9 @@ impl Rounds {
         self.filled.now |= fills;
     }
 
-    /// Segments were lost: growth from here on is recovery or congestion avoidance.
-    pub(crate) fn on_loss(&mut self) {
+    /// Segments were lost: growth from here on is recovery or congestion avoidance. Or they may only have been overtaken.
+    pub(crate) fn on_loss(&mut self, may_be_overtaken: bool) {
+        self.may_be_overtaken = may_be_overtaken && (self.may_be_overtaken || !self.lost);
         (self.lost, self.growing, self.regrown) = (true, false, false);
         self.lost_at = self.lost_at.max(self.peak).max(self.flight);
         self.growth = Growth::default();
@@ -173,6 +176,11 @@ impl Rounds {
         flight.max(self.last).saturating_add(mss) < self.peak
     }
 
+    /// Whether the loss behind which the window opens may be none.
+    pub(crate) fn may_have_lost_nothing(&self) -> bool {
+        self.lost && self.may_be_overtaken
+    }
+
     /// Whether a round of so many bytes had less than three quarters of an earlier one: what is measured far from the sender
     /// varies, a window that never closes does not.
     pub(crate) fn is_far_below_peak(&self, flight: u32) -> bool {
@@ -210,7 +218,7 @@ mod tests {
     fn a_window_that_opens_on_has_lost_nothing() {
         let after = |flights: &[u32]| {
             let mut rounds = Rounds { flight: 28_960, ..Rounds::default() };
-            rounds.on_loss();
+            rounds.on_loss(false);
             for &flight in flights {
                 rounds.flight = flight;
                 rounds.end(Seq(0), 1460);

@@ -169,7 +169,7 @@ pub(crate) fn surest_of_arrived(wait: &Wait<'_>) -> Confidence {
 
 /// Whether a segment fills a gap sooner than any signal can have reached its sender, or within the skew
 /// of two queues of one interface: then it was reordered on its way and is not a retransmission.
-pub(super) fn came_too_soon(segment: &Segment, class: SegmentClass, rtt_to_sender: Duration) -> bool {
+pub(crate) fn came_too_soon(segment: &Segment, class: SegmentClass, rtt_to_sender: Duration) -> bool {
     let SegmentClass::OutOfOrderOrRepair { noticed_at } = class else { return false };
     let soonest = rtt_to_sender - rtt_to_sender.divided_by(ROUND_TRIP_PLAY);
     segment.at - noticed_at < soonest.max(HOST_VARIATION)

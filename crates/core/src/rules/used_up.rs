@@ -34,6 +34,7 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
     // In the middle of a round its flight is incomplete: the one before it counts as well.
     let had = if lasts_a_round(wait) { flight } else { flight.max(rounds.last) };
     let doubtful = window && rounds.is_far_below_peak(had)
+        || form == Some(Form::AfterLoss) && rounds.may_have_lost_nothing()
         || cause == Cause::SlowStartAfterIdle && is_below_restart(wait, flight);
     (cause, form, if doubtful { Confidence::Possible } else { confidence })
 }

@@ -550,3 +550,25 @@ fn a_late_acknowledgement_of_two_segments_may_not_have_been_held_back() {
         });
     }
 }
+
+/// A start whose second flight has a segment that others overtake by 2 ms, of a path of 100 ms without time stamps or
+/// identifications: it may not have been lost, and the window may go on opening.
+#[test]
+fn a_window_behind_a_segment_that_others_overtook_is_possible() {
+    for (late, most) in [("late=2", Possible), ("lost", Likely)] {
+        let flights = format!(
+            "+0 S 1448x10 more\n +0 C ack\n +0 S 1448x9 more\n +0 S 1448 more {late} #b\n +0 S 1448x10 more #d\n +3 C ack"
+        );
+        let again = if late == "lost" { "+0 S 27512..28960 more\n +0 C ack" } else { "" };
+        let text =
+            format!("handshake\n +5 C 100\n {flights}\n {again}\n +0 S 1448x12 more\n +0 C ack\n +0 S 100");
+        let mut segments = log(text).rtt(ms(100)).without_timestamps().capture(End::Client);
+        for segment in &mut segments {
+            segment.ip_id = None;
+        }
+        let seen = Seen::of(segments, "the client");
+        let window =
+            seen.lines(Cause::CongestionWindow, Server).into_iter().map(|line| line.confidence).max();
+        assert_eq!(window, Some(most), "{seen}");
+    }
+}
