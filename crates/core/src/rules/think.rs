@@ -101,8 +101,8 @@ fn may_begin_another(wait: &Wait<'_>) -> bool {
     // The acknowledgements are missing from the capture: otherwise the timer would have
     // retransmitted what was in flight.
     let unseen = wait.gap >= TIMER_MAX + wait.rtt().times(ROUND_TRIPS);
-    // Without a handshake, the size of full segments is a guess.
     let unasked = wait.speaks_unasked && wait.gap >= UNASKED_AFTER.max(wait.rtt().times(UNASKED_RTTS));
+    // Without a handshake, the size of full segments is a guess.
     (wait.flow.flight() == 0 || unseen)
         && (wait.last.len < wait.mss || wait.midway)
         && (wait.gap >= MESSAGE_AFTER || wait.gap >= REACTION_MIN.max(usual) || unasked)

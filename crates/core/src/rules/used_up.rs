@@ -47,6 +47,7 @@ fn is_below_restart(wait: &Wait<'_>, flight: u32) -> bool {
     flight.max(rounds.last) < restart || rounds.is_far_below_peak(flight.max(rounds.last))
 }
 
+/// The limit that `flight` bytes show, before what earlier flights say against it.
 fn limit(wait: &Wait<'_>, ack: &ClockingAck, flight: u32) -> Held {
     let rounds = &wait.model.rounds;
     // In the middle of a round its flight is incomplete: the last rounds say more.

@@ -489,19 +489,25 @@ fn a_fatal_alert_is_what_a_hello_had_waited_for() {
     }
 }
 
+/// A packet of SSH with so many bytes behind its length (RFC 4253, 6).
+fn ssh_packet(len: u8, message: u8) -> Vec<u8> {
+    let mut bytes = vec![0, 0, 0, len, 8, message];
+    bytes.resize(4 + usize::from(len), 0);
+    bytes
+}
+
+/// An end's version, its list of methods, and a question and its reply in the exchange of keys (RFC 4253, 7 and 8).
+pub(crate) fn ssh_exchange() -> [Vec<u8>; 4] {
+    [b"SSH-2.0-x\r\n".to_vec(), ssh_packet(200, 20), ssh_packet(44, 30), ssh_packet(188, 31)]
+}
+
 /// An SSH server ends its key exchange and continues encrypted, all in one segment (frame 167 of a
 /// host's capture; RFC 4253, 7.3): its plain reply, before the encrypted bytes, is the answer.
 #[test]
 fn a_reply_in_front_of_cipher_is_the_answer() {
-    let packet = |len: u8, message: u8| {
-        let mut bytes = vec![0, 0, 0, len, 8, message];
-        bytes.resize(4 + usize::from(len), 0);
-        bytes
-    };
-    let (list, question, reply) = (packet(200, 20), packet(44, 30), packet(188, 31));
-    let version = b"SSH-2.0-x\r\n".to_vec();
+    let [version, list, question, reply] = ssh_exchange();
     let client = [version.clone(), list.clone(), question].concat();
-    let server = [version, list, reply, packet(12, 21), vec![0x9d; 84]].concat();
+    let server = [version, list, reply, ssh_packet(12, 21), vec![0x9d; 84]].concat();
     let text = "handshake\n +1 C 11\n +1 S 11\n +0.1 S 204\n +0 C ack\n +1 C 204\n +0 S ack\n +5 C 48 #q\n q+30 S 292\n +0 C ack";
     for end in End::BOTH {
         let capture = log(text).rtt(ms(20)).capture(end);

@@ -7,7 +7,7 @@ use tcpwhy_core::{Analysis, Credit, Mark, Options, Role};
 use tcpwhy_wire::{Duration, Segment};
 
 use crate::invariants::{EVERYTHING, check};
-use crate::listening::{billed, part_of, read_streams};
+use crate::listening::{billed, part_of, read_streams, ssh_exchange};
 use crate::packet_log::{End, MSS, SERVER, each, log, ms};
 
 /// Two flights of TLS 1.2 (RFC 5246, 7.3), with the server signing for 30 ms in the first, and a
@@ -268,13 +268,7 @@ pub(crate) fn spent_on(exchange: &Exchange, cause: Cause) -> Duration {
 /// list of methods is in the same segment (frames 14 to 25 of a host's capture; RFC 4253, 4.2): the client waits for it.
 #[test]
 fn a_greeting_that_the_clients_crosses_is_waited_for() {
-    let packet = |len: u8, message: u8| {
-        let mut bytes = vec![0, 0, 0, len, 8, message];
-        bytes.resize(4 + usize::from(len), 0);
-        bytes
-    };
-    let (list, question, reply) = (packet(200, 20), packet(44, 30), packet(188, 31));
-    let version = b"SSH-2.0-x\r\n".to_vec();
+    let [version, list, question, reply] = ssh_exchange();
     let client = [version.clone(), list.clone(), question].concat();
     let server = [version, list, reply].concat();
     let text = "handshake\n +0.3 C 11 #v\n v+0 S ack\n v+463 S 215\n +0 C ack\n +0.2 C 204\n +1 S ack\n +0.4 C 48 #q\n +0 S ack\n q+246 S 192\n +0 C ack";
@@ -288,8 +282,8 @@ fn a_greeting_that_the_clients_crosses_is_waited_for() {
     }
 }
 
-/// What a browser and its server say in TLS 1.2, where it asks twice right behind its Finished.
-fn early_finished() -> [Vec<u8>; 2] {
+/// The exchanges of a log in which a browser asks twice right behind its Finished, in TLS 1.2.
+fn early_finished(text: &str, end: End) -> Vec<Exchange> {
     let record = |kind: u8, len: u16, first: u8| {
         let mut bytes = vec![kind, 3, 3, (len >> 8) as u8, len as u8, first];
         if len > 4 {
@@ -301,10 +295,12 @@ fn early_finished() -> [Vec<u8>; 2] {
     };
     let (switch, finished) = (record(20, 1, 1), record(22, 40, 0x5d));
     let data = |len| record(23, len, 0x77);
-    let end = [switch, finished].concat();
-    let client = [record(22, 512, 1), record(22, 37, 16), end.clone(), data(200), data(300)].concat();
-    let server = [record(22, 1200, 2), record(22, 4, 14), record(22, 200, 4), end, data(400)].concat();
-    [client, server]
+    let close = [switch, finished].concat();
+    let client = [record(22, 512, 1), record(22, 37, 16), close.clone(), data(200), data(300)].concat();
+    let server = [record(22, 1200, 2), record(22, 4, 14), record(22, 200, 4), close, data(400)].concat();
+    let capture = log(text).rtt(ms(38)).capture(end);
+    let report = read_streams(&capture, usize::MAX, |segment| part_of([&client, &server], segment));
+    report.connections[0].exchanges.clone()
 }
 
 /// A browser asks right behind its Finished, and a host in between acknowledges all of that at once (frames 1620 to 1800
@@ -313,7 +309,6 @@ fn early_finished() -> [Vec<u8>; 2] {
 /// the last one.
 #[test]
 fn a_request_behind_an_early_finished_waits_for_its_own_answer() {
-    let [client, server] = early_finished();
     let text = "handshake
          +1 C 517
          +10 S 1214
@@ -327,9 +322,7 @@ fn a_request_behind_an_early_finished_waits_for_its_own_answer() {
          keys+110 S 405
          +0 C ack";
     for end in End::BOTH {
-        let capture = log(text).rtt(ms(38)).capture(end);
-        let report = read_streams(&capture, usize::MAX, |segment| part_of([&client, &server], segment));
-        let exchanges = &report.connections[0].exchanges;
+        let exchanges = early_finished(text, end);
         let shown: Vec<_> = exchanges.iter().map(|of| (of.request_bytes, of.reply_bytes)).collect();
         assert_eq!(shown, [(0, 0), (517, 1214), (93, 256), (510, 405)], "{end:?}: {exchanges:#?}");
         let set_up = [Cause::TlsHandshake, Cause::ServerThink].map(|cause| {
@@ -348,7 +341,6 @@ fn a_request_behind_an_early_finished_waits_for_its_own_answer() {
 /// Finished was late by that, and not by itself.
 #[test]
 fn a_session_that_waited_for_a_timer_is_set_up_with_its_request() {
-    let [client, server] = early_finished();
     let text = "handshake
          +1 C 517
          +10 S 1214
@@ -360,9 +352,7 @@ fn a_session_that_waited_for_a_timer_is_set_up_with_its_request() {
          again+110 S 405
          +0 C ack";
     for end in End::BOTH {
-        let capture = log(text).rtt(ms(38)).capture(end);
-        let report = read_streams(&capture, usize::MAX, |segment| part_of([&client, &server], segment));
-        let exchanges = &report.connections[0].exchanges;
+        let exchanges = early_finished(text, end);
         let shown: Vec<_> = exchanges.iter().map(|of| (of.request_bytes, of.reply_bytes)).collect();
         assert_eq!(shown, [(0, 0), (517, 1214), (603, 661)], "{end:?}: {exchanges:#?}");
     }
