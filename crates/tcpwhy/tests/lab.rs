@@ -140,7 +140,10 @@ fn what_is_expected_follows_what_is_set() {
         };
         let said = text(&output.stdout);
         assert!(said.contains(expected), "{set}: {said}{}", text(&output.stderr));
-        let is_judged = said.contains("unexpected") || said.contains("not as expected");
+        // A machine that is busy may let the application read late, by its own clock: that says
+        // nothing of the scenario's figures.
+        let is_fault = |line: &str| line.contains("unexpected") && !line.contains("  elapsed: ");
+        let is_judged = said.lines().any(is_fault) || said.contains("not as expected");
         assert!(!expected.contains("nothing") || !is_judged, "{set}: {said}");
     }
     // Neither a prediction nor a surprise if nothing is stated.
