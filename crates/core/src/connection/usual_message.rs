@@ -127,7 +127,7 @@ impl Connection {
     fn usual_confidence(&self, open: &Open, think: Duration) -> Confidence {
         let (rtt_to_server, rtt_to_client) = (self.known_rtt(SERVER), self.known_rtt(CLIENT));
         if rtt_to_server > rtt_to_client {
-            let most = think.max(server_think::VARIED_MIN);
+            let most = server_think::varies_from(think);
             if self.flows.iter().any(|flow| flow.queued_peak >= most) {
                 return Confidence::Possible;
             }

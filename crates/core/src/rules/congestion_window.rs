@@ -23,8 +23,13 @@ use crate::bill::charge::Charge;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
-use crate::words::limits::{BURST_GAP, INITIAL_WINDOW_SEGMENTS, LATE_SHARE, RTO_MIN};
+use crate::words::limits::{
+    BURST_GAP, DELAYED_ACK_MIN, INITIAL_WINDOW_SEGMENTS, LATE_SHARE, QUEUED_MIN, RTO_MIN,
+};
 use crate::words::report::{Confidence, Detail, Trigger};
+
+/// An acknowledgement is late by a good part of a wait from one part in this many of it.
+const LATE_ACK_SHARE: i64 = 4;
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     if wait.class != SegmentClass::New || wait.gap < BURST_GAP {
@@ -48,6 +53,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // Without the handshake the window scale is unknown, so the advertised window may be the limit. And a
     // receiver that acknowledges late delays any sender.
     let late = cause != Cause::DelayedAckCwnd && receiver_think::acknowledged_late(wait, &ack);
+    let mut split = link_share::split(wait);
+    let late = late || cause != Cause::DelayedAckCwnd && came_late(wait, &ack, wait.gap - split.left());
     let doubtful = wait.flow.unusual.scale_bounds.is_in_use() || late;
     let confidence = if doubtful { Confidence::Possible } else { confidence };
     let detail = Detail {
@@ -57,7 +64,6 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         form,
         ..Detail::default()
     };
-    let mut split = link_share::split(wait);
     if let Some(held) = receiver_think::unread(wait, &ack) {
         split.take(held);
     }
@@ -73,6 +79,17 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .released_by(ack.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
+}
+
+/// Whether the acknowledgement took so much longer than the path, and what is the link's of the wait, that this is a
+/// good part of it: a path that delivers in batches, a link whose rate does not show or a busy host may be why, and
+/// no window. Less than two segments may be acknowledged late by themselves (RFC 9293, 3.8.6.3), by a timer.
+fn came_late(wait: &Wait<'_>, ack: &ClockingAck, links: Duration) -> bool {
+    let least = wait.gap.divided_by(LATE_ACK_SHARE).max(QUEUED_MIN);
+    let acked = ack.flight.saturating_sub(ack.left);
+    let late =
+        |delay: &Duration| *delay - links >= least && (acked >= 2 * wait.mss || *delay < DELAYED_ACK_MIN);
+    wait.near_sender() && wait.ack_delay(ack).is_some_and(|delay| late(&delay))
 }
 
 /// Whether more was queued after the last segment, where no acknowledgement released the next one.

@@ -46,7 +46,16 @@ const GREETS_MAX: Duration = Duration::from_millis(200);
 /// down.
 const TWICE_SHARE: i64 = 16;
 /// A path whose packets were late by this much varies.
-pub(crate) const VARIED_MIN: Duration = Duration::from_millis(1);
+const VARIED_MIN: Duration = Duration::from_millis(1);
+
+/// A path that has held packets up for this part of it may have held them up for all of it. Source: none written down.
+const VARIED_SHARE: i64 = 2;
+
+/// How late packets of a path have been that may have been late by so much.
+#[inline]
+pub(crate) fn varies_from(late: Duration) -> Duration {
+    late.divided_by(VARIED_SHARE).max(VARIED_MIN)
+}
 
 /// Splits the interval from the last request byte to the first reply byte: a round trip and the server's
 /// own time.
@@ -309,7 +318,7 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let repeated = flow.rto.is_untimed() && is_of_timer(left, flow.rto.rto(), true);
     // Near the client, a request delayed on its way looks like a slow server.
     let varied = rtt_to_server > pair.tap_rtt[open.initiator]
-        && pair.flows.iter().any(|flow| flow.queued_peak >= left.max(VARIED_MIN));
+        && pair.flows.iter().any(|flow| flow.queued_peak >= varies_from(left));
     let surest = if pair.dialogue { Confidence::Possible } else { surest(pair, open, segment, left) };
     let lately = answers_late(pair, open, segment);
     // An end that never acknowledged before answering was hardly ever that late: the delay may be the

@@ -184,3 +184,18 @@ fn three_segments_do_not_fill_a_window_that_was_reset() {
         });
     }
 }
+
+/// Flights of 10, 20 and 40 segments, each acknowledged after the round trip of 40 ms, or up to 20 later, as where a
+/// radio delivers in batches (a server's captures over such a path: 400 ms of slow start, likely, of 220): then
+/// something else than the window held the sender for a third of each wait.
+#[test]
+fn a_window_that_opens_with_late_acknowledgements_is_possible() {
+    for (late, sure) in [(0, Likely), (2, Likely), (20, Possible)] {
+        let round = |n: usize| format!("+0 S 1448x{n} more\n +0 C ack late={late}\n ");
+        let text = format!("handshake\n +5 C 100\n {}{}{}", round(10), round(20), round(40));
+        let seen = log(text).rtt(ms(40)).seen_at(End::Server);
+        let bill = seen.exchange(1);
+        let line = bill.of(Cause::SlowStart);
+        assert!(close(line.ns, ms(2 * (40 + late))) && line.confidence == sure, "{late}: {}{seen}", line.ns);
+    }
+}

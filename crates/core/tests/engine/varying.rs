@@ -1,7 +1,7 @@
 //! A round trip that becomes shorter within a connection: how certain is the least so far?
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::report::Confidence::{self, Certain, Likely};
+use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
 use tcpwhy_core::report::Exchange;
 use tcpwhy_wire::{Duration, Endpoint};
 
@@ -142,5 +142,25 @@ fn a_first_round_trip_that_a_sibling_s_agrees_with_is_certain() {
         for exchange in &seen.report.connections[1].exchanges {
             assert_eq!(path(exchange), (ms(rtt), sure), "{seen}");
         }
+    }
+}
+
+/// By its time stamp one answer stood on the path for 50 ms. The next request may have as well, for 90 ms, though for
+/// 130 it did hardly: near the client, that looks like a slow server (requests over a path that stands still now and
+/// then, whose server answered at once: 320 ms of it, likely).
+#[test]
+fn what_a_path_may_have_taken_that_held_an_answer_up_for_half_as_long_is_possible() {
+    for (wait, sure) in [(90, Possible), (130, Likely)] {
+        let turns = "\n +5 C 100\n +0 S 200\n +0 C ack".repeat(4);
+        let text = format!(
+            "handshake {turns}\n +5 C 100\n +0 S 200 late=50\n +0 C ack\n +5 C 100 late={wait}\n +0 S 200\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(40)).seen_at(End::Client);
+        let bill = seen.exchange(6);
+        let line = bill.of(Cause::ServerThink);
+        assert!(
+            (line.ns - ms(wait)).max(ms(wait) - line.ns) < ms(2) && line.confidence == sure,
+            "{wait}{seen}"
+        );
     }
 }
