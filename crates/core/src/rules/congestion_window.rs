@@ -18,6 +18,7 @@ use super::pieces::{between_pieces, counted_out};
 use super::used_up::which;
 use super::verdict::Verdict;
 use super::wait::{SLOW_HOST, Wait};
+use super::whole_round::lasts_a_round;
 use super::{link_share, pacing, queueing, receiver_think, send_buffer};
 use crate::bill::charge::Charge;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
@@ -50,12 +51,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             .or_else(|| between_pieces(wait, &ack))?,
         _ => which(wait, &ack),
     };
-    // Without the handshake the window scale is unknown, so the advertised window may be the limit. And a
-    // receiver that acknowledges late delays any sender.
-    let late = cause != Cause::DelayedAckCwnd && receiver_think::acknowledged_late(wait, &ack);
     let mut split = link_share::split(wait);
-    let late = late || cause != Cause::DelayedAckCwnd && came_late(wait, &ack, wait.gap - split.left());
-    let doubtful = wait.flow.unusual.scale_bounds.is_in_use() || late;
+    // Without the handshake the window scale is unknown, so the advertised window may be the limit.
+    let doubtful = wait.flow.unusual.scale_bounds.is_in_use()
+        || may_be_no_window(wait, &ack, cause, wait.gap - split.left());
     let confidence = if doubtful { Confidence::Possible } else { confidence };
     let detail = Detail {
         flight_bytes: Some(u64::from(wait.model.rounds.flight_with(ack.flight))),
@@ -81,6 +80,14 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
 }
 
+/// Whether what else delays an acknowledgement, or spaces segments, may have held this sender, of whose wait so much
+/// was the link's.
+fn may_be_no_window(wait: &Wait<'_>, ack: &ClockingAck, cause: Cause, links: Duration) -> bool {
+    let late = || receiver_think::acknowledged_late(wait, ack) || came_late(wait, ack, links);
+    cause != Cause::DelayedAckCwnd && late()
+        || matches!(cause, Cause::CongestionWindow | Cause::SendBuffer) && may_be_in_batches(wait)
+}
+
 /// Whether the acknowledgement took so much longer than the path, and what is the link's of the wait, that this is a
 /// good part of it: a path that delivers in batches, a link whose rate does not show or a busy host may be why, and
 /// no window. Less than two segments may be acknowledged late by themselves (RFC 9293, 3.8.6.3), by a timer.
@@ -90,6 +97,12 @@ fn came_late(wait: &Wait<'_>, ack: &ClockingAck, links: Duration) -> bool {
     let late =
         |delay: &Duration| *delay - links >= least && (acked >= 2 * wait.mss || *delay < DELAYED_ACK_MIN);
     wait.near_sender() && wait.ack_delay(ack).is_some_and(|delay| late(&delay))
+}
+
+/// Whether several such waits fit in a round trip, where nothing tells how long segments were on their way: a link that
+/// delivers in batches spaces them as well, and their period then divides the round trip.
+fn may_be_in_batches(wait: &Wait<'_>) -> bool {
+    !wait.near_sender() && !wait.flow.timestamps && !lasts_a_round(wait)
 }
 
 /// Whether more was queued after the last segment, where no acknowledgement released the next one.

@@ -199,3 +199,24 @@ fn a_window_that_opens_with_late_acknowledgements_is_possible() {
         assert!(close(line.ns, ms(2 * (40 + late))) && line.confidence == sure, "{late}: {}{seen}", line.ns);
     }
 }
+
+/// Eight segments every 20 ms over a path of 60, as a link of 4.8 Mbit/s delivers them that works in batches (an
+/// upload over one: 580 ms of a send buffer, likely), or 24, 25, ... after each round trip: without time stamps the
+/// batches may be the link's, and no window's.
+#[test]
+fn batches_that_divide_the_round_trip_may_be_the_link_s() {
+    for (segments, grows, every, sure) in [(8, 0, 20, Possible), (24, 1, 60, Likely)] {
+        let batches = each(0..480 / every, |n| {
+            let segments = segments + (n + 1) * grows;
+            format!("f{n}+{every} S 1448x{segments} more #f{}\n +0 C ack", n + 1)
+        });
+        let text = format!("handshake\n +5 C 100\n +0 S 1448x{segments} more #f0\n +0 C ack\n {batches}");
+        let seen = log(text).rtt(ms(60)).without_timestamps().seen_at(End::Client);
+        let bill = seen.exchange(1);
+        let held = [Cause::SendBuffer, Cause::CongestionWindow].map(|cause| bill.ns(cause, Server));
+        assert!(held[0] + held[1] > ms(200), "{seen}");
+        let lines = bill.exchange.bill.iter().filter(|line| line.ns > ms(100));
+        let most = lines.filter(|line| line.cause != Cause::RoundTrip).map(|line| line.confidence).max();
+        assert_eq!(most, Some(sure), "{every}{seen}");
+    }
+}
