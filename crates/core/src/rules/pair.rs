@@ -10,6 +10,7 @@ use crate::flow::direction::Flow;
 use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::flow::handshake::Setup;
 use crate::flow::path_memory::PathMemory;
+use crate::words::limits::NEAR_MAX;
 
 /// Both ends, client and server, and the path between them.
 #[derive(Clone, Copy)]
@@ -70,6 +71,11 @@ impl Pair<'_> {
     #[inline]
     pub(crate) fn is_client_untimed(&self) -> bool {
         !self.shown[CLIENT] && self.setup.as_ref().is_some_and(Setup::is_taken_behind_a_timer)
+    }
+
+    /// Whether this end is farther from the capture than the other one, and not in the same network.
+    pub(crate) fn is_beyond_lan(&self, end: usize) -> bool {
+        self.is_far(end) && self.tap_rtt[end] >= NEAR_MAX
     }
 
     /// Whether this end is farther from the capture than the other one, and on another host.

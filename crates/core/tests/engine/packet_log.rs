@@ -68,6 +68,8 @@ pub(crate) struct PacketLog {
     window_scale: [Option<u8>; 2],
     window: [u32; 2],
     ip_ids: bool,
+    /// What the server's packets begin with.
+    ttl: u8,
     timestamps: bool,
 }
 
@@ -100,6 +102,7 @@ pub(crate) fn log(text: impl Into<String>) -> PacketLog {
         window_scale: [Some(WINDOW_SCALE); 2],
         window: [WINDOW; 2],
         ip_ids: true,
+        ttl: 64,
         timestamps: true,
     }
 }
@@ -148,6 +151,11 @@ impl PacketLog {
 
     pub(crate) fn without_ip_ids(mut self) -> Self {
         self.ip_ids = false;
+        self
+    }
+
+    pub(crate) fn server_ttl(mut self, ttl: u8) -> Self {
+        self.ttl = ttl;
         self
     }
 
@@ -387,7 +395,7 @@ impl PacketLog {
                     payload_len: draft.len,
                     options,
                     ip_id: self.ip_ids.then_some(id),
-                    ttl: 64,
+                    ttl: if draft.from == Server { self.ttl } else { 64 },
                     damaged: draft.damaged,
                 },
             });

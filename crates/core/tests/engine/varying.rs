@@ -164,3 +164,26 @@ fn what_a_path_may_have_taken_that_held_an_answer_up_for_half_as_long_is_possibl
         );
     }
 }
+
+/// A server that takes 100 ms acknowledges after 40. Then one takes 180: if the acknowledgement comes as late as 40 ms
+/// before the answer (an encrypted resolver's, 155 ms and 40; a hotspot's), the rest was the path's, or its host's. Nobody
+/// knows what Windows does, which may wait for 200 ms, nor what acknowledges nothing by itself.
+#[test]
+fn a_server_that_acknowledges_in_time_was_not_at_work_before() {
+    let turns = |ack: &str| format!("\n +5 C 100 #q\n {ack}\n q+100 S 200\n +0 C ack").repeat(3);
+    let acks = "+40 S ack";
+    for (turn, ack, ttl, sure) in [
+        (acks, "+40 S ack", 64, true),
+        (acks, "+140 S ack", 64, false),
+        (acks, "", 64, false),
+        ("+0 S ack", "", 64, false),
+        ("+0 S ack", "", 128, true),
+        ("", "", 64, true),
+    ] {
+        let text = format!("handshake {}\n +5 C 100 #r\n {ack}\n r+180 S 200\n +0 C ack", turns(turn));
+        let seen = log(text).rtt(ms(20)).server_ttl(ttl).without_timestamps().seen_at(End::Client);
+        let bill = seen.exchange(4);
+        let think = bill.of(Cause::ServerThink);
+        assert_eq!(think.ns > ms(100) && think.confidence == Likely, sure, "{turn} {ack} {ttl}{seen}");
+    }
+}
