@@ -47,6 +47,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let (cause, form, confidence) = match wait.last.queue {
         SendQueue::Emptied if piled_up(wait) => which(wait, &ack),
         SendQueue::Emptied => send_buffer::mid_write(wait, &ack)
+            .or_else(|| send_buffer::on_the_last(wait, &ack))
             .or_else(|| counted_out(wait, &ack))
             .or_else(|| between_pieces(wait, &ack))?,
         _ => which(wait, &ack),

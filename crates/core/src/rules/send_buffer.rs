@@ -81,6 +81,24 @@ pub(super) fn mid_write(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held> {
     Some((Cause::SendBuffer, Some(Form::Drained), Confidence::Possible))
 }
 
+/// A writer that continues on the very acknowledgement of all that it had sent, after others, was asleep until then: no
+/// program sees an acknowledgement. Windows' buffer of 8 KB lets a program that writes more than that at once write
+/// again when all of it has been acknowledged. Once may be by chance.
+pub(super) fn on_the_last(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held> {
+    let all = ack.left == 0 && wait.near_sender() && wait.gap >= HELD_BACK_MIN && wait.follows(ack);
+    // What the peer says meanwhile, programs do see.
+    let said = wait.peer.last_data.as_ref().is_some_and(|said| said.at > wait.last.at);
+    if !all || said || !drained(wait, ack) {
+        return None;
+    }
+    let again = wait.model.rounds.drained > 1;
+    Some((
+        Cause::SendBuffer,
+        Some(Form::Drained),
+        if again { Confidence::Likely } else { Confidence::Possible },
+    ))
+}
+
 /// Whether a sender continued at once after a piece that had emptied its queue: sendfile hands over
 /// what its pipe holds (16 pages of 4 KB; splice_direct_to_actor, fs/splice.c), and the last packet
 /// of each such piece is small and pushed.

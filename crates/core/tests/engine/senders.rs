@@ -220,3 +220,28 @@ fn batches_that_divide_the_round_trip_may_be_the_link_s() {
         assert_eq!(most, Some(sure), "{every}{seen}");
     }
 }
+
+/// Writes of 8 KB over a slow link, each of which leaves 0.2 ms after the acknowledgement of all of the one before it, as
+/// Windows does with its send buffer of that size (a text book's upload: 443 ms of its program, likely). One that leaves
+/// 30 ms later, or once, need not.
+#[test]
+fn what_leaves_on_the_last_acknowledgement_each_time_was_held_by_a_buffer() {
+    for (late, writes, cause, sure) in [
+        (0.2, 40, Cause::SendBuffer, Likely),
+        (0.2, 2, Cause::SendBuffer, Possible),
+        (30.0, 9, Cause::SenderThink, Possible),
+    ] {
+        let write = |n: usize| {
+            let on = if n == 0 { 5.0 } else { late };
+            format!(
+                "+{on} C 1448x2 more #w{n}\n +0 S ack\n w{n}+0 C 1448x2 more #x{n}\n +0 S ack\n \
+                 x{n}+0 C 1448 more\n +0 C 900\n +0 S ack"
+            )
+        };
+        let text = format!("handshake\n {}\n +0 S 100\n +0 C ack", each(0..writes, write));
+        let seen = log(text).rtt(ms(20)).bottleneck(End::Client, 250_000).seen_at(End::Client);
+        let bill = seen.exchange(1);
+        let line = bill.of(cause);
+        assert!(line.ns > ms(20) && line.confidence == sure, "{late} {writes}{seen}");
+    }
+}
