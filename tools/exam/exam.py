@@ -38,6 +38,7 @@ import places  # noqa: E402, F401
 import ciphers  # noqa: E402, F401
 import programs  # noqa: E402, F401
 import protocols  # noqa: E402, F401
+import radio  # noqa: E402, F401
 import readers  # noqa: E402, F401
 import sealed  # noqa: E402, F401
 import services  # noqa: E402, F401

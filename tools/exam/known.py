@@ -14,6 +14,7 @@ PART = (
     "Pauses of 20 ms lie within a round trip of 50 ms: they delay a part of each window, by late acknowledgements of a few segments, "
     "which do not prove a slow reader near the sender"
 )
+UNTIMED = "Without time stamps, nothing near the client tells a server that sometimes takes its time from a path that stands still for less than any host delays an acknowledgement"
 AGAIN = "Its sender continues after 7 ms with more than a segment, though nothing was acknowledged, like a program that writes again"
 LONG_TICKET = (
     "Go sends its ticket with its Finished: the first data after the client's is the beginning of the reply, and has the length of a ticket elsewhere; possible"
@@ -61,6 +62,10 @@ WHY = {
     "slow-reader-no-timestamps": UNEVEN,
     "wire-paced-20m": "In this recording the first pieces leave 2.9 and 6.5 ms apart, and all others 5.8: no packet tells which of the first ones pacing delayed; possible",
     "grpc-bidirectional": "The client's program measured 1.1 ms more than its packets show for one of its messages: the machine had stopped it",
+    "radio-mobile-rpc-no-timestamps": UNTIMED,
+    "radio-mobile-replies-no-timestamps": UNTIMED,
+    "radio-hotspot-rpc-no-timestamps": UNTIMED,
+    "radio-hotspot-replies-no-timestamps": UNTIMED,
     "paced-30m-bbr": "Near a sender that paces evenly, acknowledgements come back as evenly as from a link of that rate",
 }
 
