@@ -14,8 +14,8 @@ use crate::flow::duplicate_filter;
 /// At most this many routers lie between the two points where a capture sees a packet twice. Source:
 /// none written down.
 const HOPS_BETWEEN: u8 = 4;
-/// A packet that does not wait in a router, firewall or tunnel passes it in less time. Source: none
-/// written down.
+/// A packet that does not wait in a router, firewall or tunnel passes it in less time, and a host's interfaces. Source:
+/// none written down.
 const WAITED_MIN: Duration = Duration::from_millis(5);
 
 impl Connection {
@@ -35,8 +35,7 @@ impl Connection {
             || peer.knows_acknowledgement(segment)
                 && self.flows[from].is_seen_again(segment, doubled, elsewhere);
         self.doubled |= again && (segment.payload_len > 0 || segment.flags.syn() && hops_away);
-        // A packet that passed no router in between did not wait: two interfaces of one host saw it.
-        if again && hops_away && segment.payload_len > 0 {
+        if again && segment.payload_len > 0 {
             self.pass_again(segment, from);
         }
         again
@@ -48,7 +47,9 @@ impl Connection {
     fn pass_again(&mut self, segment: &Segment, from: usize) {
         let is_last = self.flows[from].snd_nxt == Some(segment.seq_end());
         let now = segment.at + self.set_back;
-        let waits = |open: &&mut Open| from == open.initiator && open.reply_first.is_none();
+        // Which transmission passes again is not told.
+        let once = |open: &Open| open.request.repaired_at().is_none();
+        let waits = |open: &&mut Open| from == open.initiator && open.reply_first.is_none() && once(open);
         if let Some(open) = self.open.as_deref_mut().filter(waits)
             && is_last
             && open.request.last.is_some_and(|last| now - last.at >= WAITED_MIN)

@@ -285,3 +285,30 @@ fn what_passes_between_two_sightings_is_the_paths() {
         assert!(last.ns(Cause::Queueing, Path) >= ms(held) - ms(1), "{seen}");
     }
 }
+
+/// Both ends in one file, with no router in between: a request stands on the path for 60 ms, and its server answers at
+/// once (a merged capture of a mobile path: 78 ms of the server, likely).
+#[test]
+fn what_passes_both_ends_was_on_its_way_in_between() {
+    let text = settled(3) + "+5 C 150 late=60\n +0 S 200\n +0 C ack";
+    let seen = in_one_file(log(text).rtt(ms(40)));
+    let bill = seen.exchange(4);
+    let queue = bill.ns(Cause::Queueing, Path);
+    assert!((queue - ms(60)).max(ms(60) - queue) <= ms(2), "{seen}");
+    assert!(bill.ns(Cause::ServerThink, Server) <= ms(1), "{seen}");
+}
+
+/// A request is sent again just before its answer comes, and each packet passes two interfaces: the second sighting
+/// is of the copy, and says nothing of how long the first transmission was on its way (a phone's, captured on `any`:
+/// 253 ms of a queue, likely, beside 3 of the server).
+#[test]
+fn a_copy_that_passes_twice_says_nothing_of_its_original() {
+    let text = settled(3) + "+5 C 150 #q\n q+238 C 300..450\n q+200 S 200\n +0 C ack";
+    let once = log(text).rtt(ms(40)).capture(End::Client);
+    let copies = once.iter().map(|segment| Segment { at: segment.at + ms(0.1), ..*segment });
+    let mut doubled: Vec<_> = once.iter().copied().chain(copies).collect();
+    doubled.sort_by_key(|segment| segment.at); // stable
+    let seen = Seen::of(doubled, "twice");
+    let think = seen.exchange(4).ns(Cause::ServerThink, Server);
+    assert!((think - ms(200)).max(ms(200) - think) <= ms(2), "{seen}");
+}
