@@ -380,9 +380,13 @@ impl Connection {
         let answer = self.open.as_deref().filter(|open| from == open.initiator);
         let beside_answer =
             answer.and_then(|open| open.reply_first).is_some_and(|first| segment.ack.after(first));
+        let asked = self.open.as_deref().filter(|open| from != open.initiator && index == 0);
+        let asked =
+            asked.and_then(|open| open.request.last.filter(|asked| last.at - asked.at == open.waited));
         Wait {
             flow: &self.flows[from],
             peer: &self.flows[1 - from],
+            asked: asked.map_or(0, |asked| asked.packet),
             segment,
             class,
             last,

@@ -24,6 +24,9 @@ pub(crate) struct Wait<'a> {
     pub flow: &'a Flow,
     /// The other direction.
     pub peer: &'a Flow,
+    /// The packet that the segment before answers, if that is its message's first: it had arrived by then, with all that
+    /// it acknowledges, and releases nothing any more.
+    pub asked: u64,
     /// The segment that ended the wait.
     pub segment: &'a Segment,
     pub class: SegmentClass,
@@ -69,7 +72,8 @@ impl Wait<'_> {
         let not_before = HOST_VARIATION + self.rtt_to_sender.divided_by(PATH_VARIATION);
         // The segment's own delay on the way to the capture says nothing about when it left.
         let queued = self.flow.queued_on_way.get().unwrap_or_default();
-        ack.earliest_departure > self.last.at - not_before
+        ack.packet > self.asked
+            && ack.earliest_departure > self.last.at - not_before
             && after >= -not_before
             && after <= self.tolerance() + queued
     }

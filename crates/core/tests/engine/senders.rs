@@ -245,3 +245,17 @@ fn what_leaves_on_the_last_acknowledgement_each_time_was_held_by_a_buffer() {
         assert!(line.ns > ms(20) && line.confidence == sure, "{late} {writes}{seen}");
     }
 }
+
+/// The path has taken 160 ms so far, and a small answer was left over. The next one begins 152 ms after its request
+/// and ends 8 later, as if what came with the request released the rest (a page's, 10.4 ms of Nagle, likely): but its
+/// first segment answers the request, which had arrived by then.
+#[test]
+fn what_an_answer_s_first_segment_answers_releases_nothing_later() {
+    let text = "@0 C syn\n +0 S syn late=8\n +0 C ack\n +2 C 200\n +0 S 140 late=8\n +2 C 525\n +0 S 1448 more\n \
+                +8 S 1306\n +0 C ack";
+    let seen = log(text).rtt(ms(152)).without_timestamps().seen_at(End::Client);
+    let bill = seen.exchange(2);
+    for cause in [Cause::Nagle, Cause::NagleDelayedAck, Cause::SlowStart, Cause::DelayedAckCwnd] {
+        assert!(bill.ns(cause, cause.side(Server)) < ms(1), "{cause}{seen}");
+    }
+}
