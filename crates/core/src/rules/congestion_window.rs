@@ -153,6 +153,7 @@ fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
         wait.rtt_to_sender.divided_by(2)
     };
     wait.last.queue != SendQueue::Emptied
+        && wait.may_wait_for(ack)
         && ack.earliest_departure > wait.last.at
         && late.is_positive()
         && late <= most

@@ -206,6 +206,7 @@ fn follows_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
     let slow = wait.last.queue == SendQueue::More && late <= wait.gap.divided_by(LATE_SHARE).min(SLOW_HOST);
     (if near { stood_still || slow } else { held_back && soon || rest || usual })
         && wait.model.nagle_ignored == 0
+        && wait.may_wait_for(ack)
         && ack.earliest_departure > wait.last.at
         && late.is_positive()
         && !came_by_itself(wait, late)

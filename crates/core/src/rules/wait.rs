@@ -66,13 +66,18 @@ impl Wait<'_> {
         host + self.rtt_to_sender.divided_by(PATH_VARIATION)
     }
 
+    /// Whether this acknowledgement had not certainly arrived before the wait.
+    pub(super) fn may_wait_for(&self, ack: &ClockingAck) -> bool {
+        ack.packet > self.asked
+    }
+
     /// Whether the segment left because `ack` reached its sender.
     pub(crate) fn follows(&self, ack: &ClockingAck) -> bool {
         let after = self.segment.at - ack.earliest_departure;
         let not_before = HOST_VARIATION + self.rtt_to_sender.divided_by(PATH_VARIATION);
         // The segment's own delay on the way to the capture says nothing about when it left.
         let queued = self.flow.queued_on_way.get().unwrap_or_default();
-        ack.packet > self.asked
+        self.may_wait_for(ack)
             && ack.earliest_departure > self.last.at - not_before
             && after >= -not_before
             && after <= self.tolerance() + queued
