@@ -260,6 +260,14 @@ impl Copies {
         }
     }
 
+    /// The bytes of all of them, if these are the same and an answer to the last one may still come.
+    pub(crate) fn only_bytes(&self, now: Instant) -> Option<SackBlock> {
+        let last = self.0.last().filter(|last| now <= last.until())?;
+        let same = self.0.iter().all(|copied| copied.bytes == last.bytes);
+        let [start, end] = last.bytes;
+        same.then_some(SackBlock { start, end })
+    }
+
     /// When the last one left, of those that had left by `at`.
     pub(crate) fn last_left_by(&self, at: Instant) -> Option<Instant> {
         self.0.iter().map(|copied| copied.at).filter(|left| *left <= at).max()

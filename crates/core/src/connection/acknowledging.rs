@@ -306,6 +306,7 @@ impl Connection {
             }
             setup.end(segment.at);
         }
+        let repeats = self.repeats_acknowledgement(segment, from);
         let peer = self.tap_rtt(from);
         let answers_at_once = self.answers_at_once(segment, from);
         let rtt = self.flows[to].on_ack(segment, window, mss, peer);
@@ -333,7 +334,7 @@ impl Connection {
                 self.answers.one_clock |= self.was_opened_late();
             }
         }
-        self.weigh_copies(segment, from, spurious);
+        self.weigh_copies(segment, from, spurious, repeats);
         if segment.payload_len == 0
             && self.flows[to].highest_ack.is_some_and(|acked| segment.ack.before(acked))
         {

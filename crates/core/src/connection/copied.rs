@@ -1,6 +1,6 @@
 //! What do an ACK, and the segment that carries it, show of retransmissions and of a reply?
 
-use tcpwhy_wire::{Duration, SackBlock, Segment};
+use tcpwhy_wire::{Duration, Instant, SackBlock, Segment};
 
 use super::Connection;
 use crate::bill::revise::Revision;
@@ -65,15 +65,43 @@ impl Connection {
         self.open = Some(open);
     }
 
+    /// Whether an ACK says what its sender had said before and nothing else, with all that its peer has sent acknowledged: it
+    /// answers a segment that had arrived before. With time stamps, the one before it has shown which that was.
+    #[inline]
+    pub(super) fn repeats_acknowledgement(&self, segment: &Segment, from: usize) -> bool {
+        let peer = &self.flows[1 - from];
+        segment.payload_len == 0
+            && peer.highest_ack == Some(segment.ack)
+            && peer.snd_nxt == Some(segment.ack)
+            && segment.options.timestamps.is_none()
+            && self.says_nothing_else(segment, from)
+    }
+
+    /// A keep-alive begins before the next byte, a window update has another window.
+    #[cold]
+    #[inline(never)]
+    fn says_nothing_else(&self, segment: &Segment, from: usize) -> bool {
+        let bare = segment.seq_len() == 0 && segment.options.sack().is_empty() && !segment.options.cut;
+        let peer = &self.flows[1 - from];
+        bare && self.flows[from].snd_nxt == Some(segment.seq)
+            && peer.last_window() == self.window(segment, from)
+            && peer.unusual.probed_at == Instant::MIN
+    }
+
     /// What an ACK from this end shows of its peer's retransmissions.
     #[inline]
-    pub(super) fn weigh_copies(&mut self, segment: &Segment, from: usize, spurious: bool) {
+    pub(super) fn weigh_copies(&mut self, segment: &Segment, from: usize, spurious: bool, repeats: bool) {
         if !self.open.as_ref().is_some_and(|open| open.request.has_copies() || open.reply.has_copies()) {
+            if repeats {
+                self.flows[1 - from].unusual.shown().repeated_unasked = true;
+            }
             return;
         }
         let Some(mut open) = self.open.take() else { return };
         let path = if from == open.initiator { &mut open.reply } else { &mut open.request };
         let told = segment.options.sack().first().copied().filter(|_| spurious);
+        let unasked = self.flows[1 - from].unusual.repeated_unasked;
+        let told = told.or_else(|| if repeats && !unasked { path.only_copied(segment.at) } else { None });
         if let Some(revision) = needless::judge(&self.pair(), path, segment, from, told) {
             open.request.revise(revision);
             open.reply.revise(revision);

@@ -109,14 +109,16 @@ impl Connection {
     pub(super) fn weigh_kept(&mut self, segment: &Segment, from: usize, ledger: &mut Ledger) {
         let (end, now) = (1 - from, self.now);
         let soonest = needless::soonest(self.tap_rtt(from));
+        let repeats =
+            !self.flows[end].unusual.repeated_unasked && self.repeats_acknowledgement(segment, from);
         let Some(held) = self.held_back.as_deref_mut() else { return };
         if held.copies.iter().all(Copies::is_empty) {
             return;
         }
-        if let Some(block) =
-            segment.options.sack().first().filter(|block| block.end.at_or_before(segment.ack))
-        {
-            held.copies[end].name(*block, now - soonest);
+        let told = segment.options.sack().first().filter(|block| block.end.at_or_before(segment.ack));
+        let repeated = || if repeats { held.copies[end].only_bytes(now) } else { None };
+        if let Some(block) = told.copied().or_else(repeated) {
+            held.copies[end].name(block, now - soonest);
         }
         if segment.payload_len > 0 {
             held.copies[from].note_after(segment);

@@ -42,6 +42,8 @@ pub(crate) struct Shown {
     pub probed_at: Instant,
     /// Nothing sent before this byte can be timed: the capture's clock stepped.
     pub untimed_until: Option<Seq>,
+    /// Its peer has repeated an acknowledgement though nothing had been sent twice: the path, or the peer, does that by itself.
+    pub repeated_unasked: bool,
 }
 
 /// So many segments are hardly acknowledged by a single packet: with so many bytes, the capture has missed
@@ -73,6 +75,7 @@ static NONE: Shown = Shown {
     spare_acked_at: Instant::MIN,
     probed_at: Instant::MIN,
     untimed_until: None,
+    repeated_unasked: false,
 };
 
 /// That state, or one word if there is none.

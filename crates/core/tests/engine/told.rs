@@ -3,9 +3,9 @@
 
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::Confidence::{Likely, Possible};
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, TcpOptions};
 
-use crate::packet_log::{End, log, ms};
+use crate::packet_log::{End, log, ms, settled};
 use crate::seen::Seen;
 
 /// The repairs and the queues of an exchange.
@@ -197,5 +197,31 @@ fn a_timer_before_a_copy_that_was_for_nothing_is_in_doubt() {
         );
         let seen = log(text).rtt(ms(20)).without_timestamps().seen_at(End::Client);
         assert_eq!(seen.exchange(2).of(Cause::Rto).confidence, sure, "{seen}");
+    }
+}
+
+/// A question goes out again, and an acknowledgement by itself that repeats what the answer had said comes behind that (frames 345
+/// to 368 of a session without SACK or time stamps): both copies had arrived, and the first one was late. Where one was lost
+/// there is none; and a path that repeats acknowledgements whatever was sent (frames 256 to 335 of a page) says nothing.
+#[test]
+fn a_repeated_acknowledgement_behind_a_copy_says_that_both_had_arrived() {
+    let unasked = "+100 S ack\n +100 S ack\n";
+    for (before, first, repeated, timers) in [
+        ("", "late=700", "again+0 S ack", false),
+        ("", "lost", "", true),
+        (unasked, "late=700", "again+0 S ack", true),
+    ] {
+        let answered = if repeated.is_empty() { "again+0" } else { "q+0" };
+        let text = format!(
+            "{}{before}+500 C 100 {first} #q\n q+500 C 300..400 late=300 #again\n {answered} S 200\n +150 C ack\n {repeated}\n +500 C 100\n +0 S 100\n +0 C ack",
+            settled(3)
+        );
+        let mut segments = log(text).rtt(ms(50)).without_timestamps().capture(End::Client);
+        for segment in &mut segments {
+            segment.options = TcpOptions::default();
+        }
+        let seen = Seen::of(segments, "the client");
+        let timed = seen.longer(Cause::Rto, ms(300)).iter().any(|line| line.confidence > Possible);
+        assert_eq!(timed, timers, "{first} {repeated}: {seen}");
     }
 }

@@ -26,6 +26,11 @@ impl Path {
         self.aside.as_mut()?.copies.told(block, by)
     }
 
+    /// The only bytes that were retransmitted, if their receiver may still say that it had them.
+    pub(crate) fn only_copied(&self, now: Instant) -> Option<SackBlock> {
+        self.copies()?.only_bytes(now)
+    }
+
     /// When the last retransmission left, of those that had left by `at`.
     pub(crate) fn last_copy_by(&self, at: Instant) -> Option<Instant> {
         self.aside.as_ref()?.copies.last_left_by(at)
