@@ -34,6 +34,10 @@ impl Connection {
             || self.duplicates.as_ref().is_some_and(|duplicates| duplicates.is_again(segment, from))
             || peer.knows_acknowledgement(segment)
                 && self.flows[from].is_seen_again(segment, doubled, elsewhere);
+        let repeated = || self.duplicates.as_ref().is_some_and(|last| last.is_repeated(segment, from));
+        if !again && repeated() {
+            return true; // which says nothing of how the others are captured
+        }
         self.doubled |= again && (segment.payload_len > 0 || segment.flags.syn() && hops_away);
         if again && segment.payload_len > 0 {
             self.pass_again(segment, from);

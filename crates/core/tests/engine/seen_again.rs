@@ -312,3 +312,27 @@ fn a_copy_that_passes_twice_says_nothing_of_its_original() {
     let think = seen.exchange(4).ns(Cause::ServerThink, Server);
     assert!((think - ms(200)).max(ms(200) - think) <= ms(2), "{seen}");
 }
+
+/// A radio link repeats a frame of a reply 2.7 ms later, with its identification and everything else (frames 31 and 32 of a page over
+/// 802.11), from a host that numbers what it sends to all others too: it is one packet. A retransmission has a number of its own.
+#[test]
+fn a_frame_that_a_radio_link_repeats_is_one_packet() {
+    for (number, packets) in [(0, 1), (1, 0)] {
+        let text = settled(3)
+            + "+5 C 100\n +30 S 1448x2 more\n +0 C ack\n +0 S 1448 more\n +5 S 1448x2 more\n +0 C ack\n +0 S 300\n +0 C ack";
+        let mut segments = log(text).rtt(ms(80)).without_timestamps().capture(End::Client);
+        for (n, segment) in segments.iter_mut().enumerate() {
+            segment.ip_id = Some(1_000 + 700 * n as u16);
+        }
+        let alone = segments.iter().filter(|segment| segment.payload_len == 1448).nth(2).copied();
+        let again = alone.map(|first| Segment {
+            at: first.at + ms(2.7),
+            ip_id: first.ip_id.map(|id| id + number),
+            ..first
+        });
+        segments.extend(again);
+        segments.sort_by_key(|segment| segment.at);
+        let seen = Seen::of(segments, "the client");
+        assert_eq!(seen.notes("duplicates"), packets, "{seen}");
+    }
+}
