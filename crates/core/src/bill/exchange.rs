@@ -75,6 +75,8 @@ struct Aside {
     early: EarlyWaits,
     /// Charges of a slow start that slackened, in case the send buffer proves to have been the limit.
     doubts: Vec<Doubt>,
+    /// What was late on the path since its sender last paused.
+    late: Duration,
     /// Retransmissions.
     copies: Copies,
     held_tail: Option<Tail>,
@@ -179,6 +181,7 @@ impl Path {
         if let Some(from) = timer_from {
             self.bill_to_timer(from, at.at, sender.side);
         }
+        self.weigh_late(split, sender.side);
         if split.has_only(Cause::SenderThink.bit()) {
             // The application wrote at its own pace. Whatever held earlier bytes meanwhile delayed nothing,
             // unless it also kept the application from writing, or more was queued.

@@ -64,6 +64,8 @@ pub(crate) enum Revision<'a> {
     /// The application wrote again after the first hold of its message: whether the hold had delayed that
     /// write, nothing shows.
     HeldOnce { sender: Side },
+    /// The application may have paused behind what was late on the path by this much, and for longer: then that delayed nothing.
+    PausedBehind { sender: Side, ns: Duration },
     /// A beat has shown: up to so much of what the application may have taken before was the pace as well.
     BeatShown { pacing: &'a Charge, unsure: Duration, sender: Side },
     /// The link's rate is known now: this much of the charges to this cause was wrong.
@@ -176,6 +178,14 @@ impl Accounts<'_> {
         stood
     }
 
+    /// What was late before a pause may have delayed nothing.
+    fn on_pause_behind(self, sender: Side, ns: Duration) {
+        let mut left = ns;
+        for account in [self.blocked, Some(self.settled)].into_iter().flatten() {
+            left -= account.doubt_part(Cause::Queueing, sender, left);
+        }
+    }
+
     /// What blocked the sender is its own pace.
     fn on_own_pace(&mut self, packet: u64, sender: Side) {
         let Some(blocked) = self.blocked.as_deref_mut() else { return };
@@ -241,6 +251,7 @@ impl Revision<'_> {
                 let hold = |blocked: &mut Account| blocked.doubt_line(Cause::NagleDelayedAck, sender);
                 return on.blocked.map_or(Duration::ZERO, hold);
             }
+            Self::PausedBehind { sender, ns } => on.on_pause_behind(sender, ns),
             Self::BeatShown { pacing, unsure, sender } => {
                 return on.settled.keep_beat(pacing, unsure, sender);
             }
@@ -422,6 +433,18 @@ impl Account {
         let line = &mut self.open().lines[place];
         line.by_confidence = [line.ns, Duration::ZERO, Duration::ZERO];
         line.ns
+    }
+
+    /// Lowers up to `ns` of the charges to a cause to possible. Returns how much.
+    fn doubt_part(&mut self, cause: Cause, sender: Side, ns: Duration) -> Duration {
+        let Some(place) = self.place_of(cause, cause.side(sender)) else { return Duration::ZERO };
+        let [possible, likely, certain] = &mut self.open().lines[place].by_confidence;
+        let before = *possible;
+        for sure in [likely, certain] {
+            let lowered = (*sure).min(ns - (*possible - before));
+            (*sure, *possible) = (*sure - lowered, *possible + lowered);
+        }
+        *possible - before
     }
 
     /// What an end was charged for thinking may have been the path's, where it is long enough to tell.

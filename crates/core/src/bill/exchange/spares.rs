@@ -2,10 +2,12 @@
 
 use tcpwhy_wire::{Duration, Instant, SackBlock, Segment, Seq};
 
-use super::Path;
+use super::{OWN_PACE_MIN, Path};
 use crate::bill::pause::Pause;
 use crate::bill::revise::Revision;
 use crate::bill::spare::{Copies, Spare};
+use crate::bill::split::Split;
+use crate::words::cause::{Cause, Side};
 use crate::words::report::Confidence;
 
 impl Path {
@@ -128,6 +130,33 @@ impl Path {
     /// Takes how late its first segment seemed.
     pub(crate) fn take_seemed_late(&mut self) -> Option<Duration> {
         self.aside.as_mut()?.seemed_late.take()
+    }
+
+    /// The application may have paused behind what the path held up: what is shorter than that pause may have delayed nothing.
+    #[inline]
+    pub(super) fn weigh_late(&mut self, split: &Split, sender: Side) {
+        if split.has(Cause::Queueing.bit())
+            || self.aside.as_ref().is_some_and(|aside| aside.late.is_positive())
+        {
+            self.weigh_pause(split, sender);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn weigh_pause(&mut self, split: &Split, sender: Side) {
+        let of =
+            |cause| split.charges().filter(move |charge| charge.cause == cause).map(|charge| charge.ns).sum();
+        let (late, pause): (Duration, Duration) = (of(Cause::Queueing), of(Cause::SenderThink));
+        let aside = self.aside.get_or_insert_default();
+        if !split.has_only(Cause::SenderThink.bit()) {
+            aside.late += late;
+        } else if pause >= OWN_PACE_MIN {
+            let ns = std::mem::take(&mut aside.late);
+            if ns < pause {
+                self.revise(Revision::PausedBehind { sender, ns });
+            }
+        }
     }
 
     /// Takes its last silence, if it is such a one.

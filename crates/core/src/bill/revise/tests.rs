@@ -68,6 +68,17 @@ fn a_repair_counts_once_it_is_known_to_have_been_needed() {
 }
 
 #[test]
+fn what_is_shorter_than_the_pause_behind_it_may_have_delayed_nothing() {
+    for (late, of_settled) in [(12, "Possible"), (8, "Likely")] {
+        let blocked: &[_] = &[(Queueing, SERVER, 8, Likely), (Pacing, SERVER, 3, Likely)];
+        let paused = Revision::PausedBehind { sender: SERVER, ns: ms(late) };
+        let [_, blocked, settled] = revised(paused, [&[], blocked, &[(Queueing, SERVER, 4, Likely)]]).1;
+        assert_eq!(blocked, ["pacing server 3 Likely", "queueing path 8 Possible"]);
+        assert_eq!(settled, [format!("queueing path 4 {of_settled}")]);
+    }
+}
+
+#[test]
 fn what_a_copy_was_charged_is_the_paths_delay() {
     let accounts: [&[_]; 3] = [&[(Rto, SERVER, 210, Certain)], &[], &[(Rto, SERVER, 400, Certain)]];
     let (beside, unsure) = (false, false);
