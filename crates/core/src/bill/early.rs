@@ -118,9 +118,14 @@ impl EarlyWaits {
         });
     }
 
-    /// Recharges each wait to the link, at this rate, and to what held the sender, in the accounts
+    /// Recharges each wait to the link, at this rate, as far as that is known, and to what held the sender, in the accounts
     /// that have them; then forgets the waits.
-    pub(crate) fn settle(&mut self, rate: Rate, sender: Side, [aside, account]: [&mut Account; 2]) {
+    pub(crate) fn settle(
+        &mut self,
+        (rate, sure): (Rate, Confidence),
+        sender: Side,
+        [aside, account]: [&mut Account; 2],
+    ) {
         let mut busy_before: Option<Instant> = None;
         let mut take_back = |cause, ns| {
             let accounts = Accounts { pending: None, blocked: Some(&mut *aside), settled: &mut *account };
@@ -132,7 +137,7 @@ impl EarlyWaits {
             let [begins, ends, released] = wait.packets;
             if let Some(bytes) = wait.alone {
                 let ns = take_back(wait.cause, rate.time_for(bytes).min(wait.ns));
-                let busy = Charge::new(Cause::Bandwidth, sender, ns, Confidence::Likely).detail(detail);
+                let busy = Charge::new(Cause::Bandwidth, sender, ns, sure).detail(detail);
                 *charge = Some(busy.evidence(begins, ends));
                 continue;
             }
@@ -153,7 +158,7 @@ impl EarlyWaits {
                 Charge::new(wait.cause, sender, ns, wait.confidence)
             } else {
                 let ns = take_back(wait.cause, busy);
-                Charge::new(Cause::Bandwidth, sender, ns, Confidence::Likely).detail(detail)
+                Charge::new(Cause::Bandwidth, sender, ns, sure).detail(detail)
             };
             *charge = Some(now.evidence(begins, ends).released_by(released));
         }

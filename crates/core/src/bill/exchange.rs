@@ -273,7 +273,7 @@ impl Path {
     }
 
     /// Charges the link exactly what it needed in the waits kept.
-    pub(crate) fn charge_early(&mut self, rate: Option<Rate>, sender: Side) {
+    pub(crate) fn charge_early(&mut self, rate: Option<(Rate, Confidence)>, sender: Side) {
         let (Some(aside), Some(rate)) = (&mut self.aside, rate) else { return };
         aside.early.settle(rate, sender, [&mut aside.blocked, &mut self.account]);
     }

@@ -411,8 +411,10 @@ impl Connection {
     }
 
     /// The rate at which the path delivers this end's bytes, as far as that has been seen.
-    pub(super) fn shown_rate(&self, end: usize) -> Option<Rate> {
-        self.flows[end].rate(self.is_near(end))
+    pub(super) fn shown_rate(&self, end: usize) -> Option<(Rate, Confidence)> {
+        let (flow, near) = (&self.flows[end], self.is_near(end));
+        let guessed = || near && flow.acknowledgements.is_guess();
+        flow.rate(near).map(|rate| (rate, if guessed() { Confidence::Possible } else { Confidence::Likely }))
     }
 
     /// Whether a segment of the responder answers request bytes that arrived after its last one.

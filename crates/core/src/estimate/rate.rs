@@ -16,6 +16,8 @@ const RUN_TIME: Duration = Duration::from_millis(1);
 const SHORT_RUN_EVENTS: u32 = 4;
 /// Clumping on the way does not explain a run this long, however few its events are.
 const SLOW_RUN_TIME: Duration = Duration::from_millis(3);
+/// The intervals of a link differ by less than this for equal bytes, whatever jitter its path adds. Source: none written down.
+const QUICK: u128 = 4;
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 /// Bytes over time.
@@ -83,6 +85,24 @@ struct Run {
     longest: Duration,
     bytes: u64,
     intervals: u32,
+    /// Bytes that took a quarter of the time or less that those before them had taken, or all behind them.
+    quick: u64,
+}
+
+impl Run {
+    /// How many bytes came much faster than those before them, or than all with `bytes` that took `interval`.
+    fn quick_with(&self, interval: Duration, bytes: u32) -> u64 {
+        let ns = |time: Duration| time.as_nanos().max(0) as u128;
+        let (own, before) = (ns(interval) * u128::from(self.bytes), ns(self.over) * u128::from(bytes));
+        let all = (ns(interval) + ns(self.over)) * u128::from(self.bytes);
+        if ns(self.over) * u128::from(self.bytes + u64::from(bytes)) * QUICK < all {
+            self.bytes
+        } else if own * QUICK < before {
+            self.quick + u64::from(bytes)
+        } else {
+            self.quick
+        }
+    }
 }
 
 /// The run under way, the last whole ones, the rate taken, and the fastest short run. Most connections never
@@ -92,6 +112,8 @@ struct Best {
     run: Run,
     whole: Option<Rate>,
     short: Option<Rate>,
+    /// Most of its bytes came much faster than those before them: a link of a fixed rate does not let them.
+    jerks: bool,
     runs: [Option<Rate>; RUNS],
     next: usize,
     /// A quarter of the runs are more than twice as fast as another quarter.
@@ -170,11 +192,12 @@ impl RateEstimator {
         let Some(last) = last.filter(|_| behind) else { return };
         let best = self.best.get_or_insert_default();
         let run = &mut best.run;
+        run.quick = run.quick_with(now - last, bytes);
         run.over += now - last;
         run.longest = run.longest.max(now - last);
         run.bytes += u64::from(bytes);
         run.intervals += 1;
-        let Run { over, longest, bytes, intervals } = *run;
+        let Run { over, longest, bytes, intervals, quick } = *run;
         let enough = intervals + 1 >= SHORT_RUN_EVENTS && bytes >= 3 * u64::from(mss);
         let slow = over >= SLOW_RUN_TIME && (intervals + 1 >= SHORT_RUN_EVENTS || bytes >= u64::from(mss));
         if !(enough || slow) || !over.is_positive() {
@@ -189,7 +212,7 @@ impl RateEstimator {
             return;
         }
         if !whole && best.short.is_none_or(|short| rate.compare(short).is_gt()) {
-            best.short = Some(rate);
+            (best.short, best.jerks) = (Some(rate), quick.saturating_mul(2) > bytes);
         }
         if whole {
             best.on_whole(rate, self.blurred);
@@ -224,10 +247,11 @@ impl RateEstimator {
         self.best.as_ref().is_some_and(|best| best.uneven)
     }
 
-    /// Whether only a few events within a moment have shown it.
+    /// Whether only a few events within a moment have shown it, or some that came by jerks.
     pub(crate) fn is_guess(&self) -> bool {
         self.best.as_ref().is_some_and(|best| {
-            best.whole.is_none() && best.short.is_some_and(|short| short.over < SLOW_RUN_TIME)
+            let few = best.short.is_some_and(|short| short.over < SLOW_RUN_TIME || best.jerks);
+            best.whole.is_none() && few
         })
     }
 

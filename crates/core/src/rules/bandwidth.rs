@@ -39,6 +39,9 @@ const STRETCHED: i64 = 4;
 /// A small segment sent this much later than the one before, by the sender's clock, was not queued
 /// behind it. Source: none written down.
 const ALONE_MIN: Duration = Duration::from_millis(200);
+/// Links that deliver several segments at once do so with whole ones: a segment shorter than one part in this many comes by
+/// itself. Source: none written down.
+const SHORT_SHARE: u32 = 4;
 /// Gaps that differ by less than one part in this many are equal. Source: none written down.
 const SPACING_SHARE: i64 = 32;
 
@@ -114,10 +117,13 @@ fn of_others(wait: &Wait<'_>, share: Duration, queued: Duration) -> Option<Charg
     (late >= HELD_BACK_MIN).then(|| Charge::new(Cause::Queueing, flow.side, late, sure))
 }
 
-/// Whether the bottleneck, at its rate, would have been through much sooner with a whole receive window.
+/// Whether the bottleneck, at its rate, would have been through much sooner with a whole receive window; or with a short
+/// segment, as what was queued before that had passed when the one before arrived.
 fn is_too_long(wait: &Wait<'_>, busy: Duration) -> bool {
-    let window = || wait.flow.on_wire(wait.flow.last_window(), 1, wait.mss);
-    busy > QUEUED_MIN && link_share::rate(wait).is_some_and(|rate| link_share::exceeds(busy, rate, window()))
+    let len = wait.segment.payload_len;
+    let queued = || if len < wait.mss / SHORT_SHARE { len } else { wait.flow.last_window() };
+    let bytes = || wait.flow.on_wire(queued(), 1, wait.mss);
+    busy > QUEUED_MIN && link_share::rate(wait).is_some_and(|rate| link_share::exceeds(busy, rate, bytes()))
 }
 
 /// Whether the segment left after the one before it had arrived, by the sender's clock (`by_stamp`)

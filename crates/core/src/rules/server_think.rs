@@ -211,12 +211,14 @@ fn take_what_was_late(
 fn drains(client: &Flow, from: &LastData, busy: Duration, mss: u32) -> Charge {
     let rate = client.rate(true);
     let flight = client.on_wire(from.flight, from.flight_segments.into(), mss);
+    let shown = !client.acknowledgements.is_guess();
     let needed = rate.is_some_and(|rate| !link_share::exceeds(busy, rate, flight));
     if !needed && busy > QUEUED_MIN {
         return Charge::new(Cause::Queueing, client.side, busy, Confidence::Possible);
     }
     let detail = Detail { rate_bps: rate.map(Rate::bits_per_second), ..Detail::default() };
-    Charge::new(Cause::Bandwidth, client.side, busy, Confidence::Likely).detail(detail)
+    let sure = if shown { Confidence::Likely } else { Confidence::Possible };
+    Charge::new(Cause::Bandwidth, client.side, busy, sure).detail(detail)
 }
 
 /// The time until a packet from beyond an unseen answer shows that the server had answered, while the

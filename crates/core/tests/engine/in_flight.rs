@@ -250,6 +250,20 @@ fn what_comes_long_behind_its_burst_waited_for_no_link() {
     }
 }
 
+/// The last 56 bytes of a reply come 12 ms behind a burst, with its time stamp (frames 1029 to 1033 of a browser): a link of 10 Mbit/s
+/// needs 0.1 ms for them.
+#[test]
+fn a_short_tail_that_comes_late_waited_for_no_link() {
+    for (late, confidence) in [(12, Confidence::Possible), (0, Confidence::Likely)] {
+        let text = format!(
+            "handshake\n +5 C 100\n +0 S 1448x20\n +0 C ack\n +5 C 100\n +0 S 1448x10 more #b\n b+0 S 56 late={late}\n +0 C ack"
+        );
+        let log = log(text).rtt(ms(10)).window(End::Client, 30_000).bottleneck(End::Server, 10_000_000);
+        let seen = log.seen_at(End::Client);
+        assert_eq!(seen.exchange(2).of(Cause::Bandwidth).confidence, confidence, "{seen}");
+    }
+}
+
 /// Ten small packets at once over a fast link to a client that delays the ACK of the last packet.
 #[test]
 fn an_acknowledgement_held_back_is_not_a_link_that_drains() {

@@ -478,3 +478,23 @@ fn a_link_that_has_shown_no_rate_is_possible() {
     let link = bill.of(Cause::Bandwidth);
     assert!(link.ns >= ms(5) && link.confidence == Confidence::Possible, "{seen}");
 }
+
+/// The acknowledgements of a flight come in clumps 11, 2.1, 0.8 and 2.9 ms apart (frames 47 to 63 of a page over Wi-Fi): what their
+/// distances show is no link's rate for certain. Of a link of 6 Mbit/s each pair of segments takes as long as the last.
+#[test]
+fn acknowledgements_that_come_by_jerks_show_no_rate_for_certain() {
+    for (steps, most) in
+        [([4.0; 8], Confidence::Likely), ([11.0, 2.1, 0.8, 2.9, 9.0, 0.6, 0.7, 4.9], Confidence::Possible)]
+    {
+        let at = |n: usize| steps[..n].iter().sum::<f64>();
+        let acks = each(0..8, |n| {
+            let more = if n < 4 { "+0 S 1448x2 more" } else { "" };
+            format!("a+{} C ack ack={}\n {more}", at(n), 2896 * (n + 1))
+        });
+        let text =
+            format!("handshake\n +5 C 100\n +3 S 1448x8 more #a\n {acks}\n a+80 C 100\n +0 S 100\n +0 C ack");
+        let seen = log(text).rtt(ms(6)).without_timestamps().seen_at(End::Server);
+        let link = seen.exchange(1).exchange.bill.iter().find(|line| line.cause == Cause::Bandwidth);
+        assert_eq!(link.map(|line| line.confidence), Some(most), "{seen}");
+    }
+}
