@@ -7,7 +7,8 @@
 /// host to itself that looks the same, and packets sent elsewhere look like missing ones. A counter that
 /// jumps often is such a one, or the capture does not have all packets anyway. So is one whose packets have
 /// a TTL above 64, with which Linux begins (IPDEFTTL, include/uapi/linux/ip.h; Windows with 128), and one
-/// that numbers its SYN-ACK.
+/// that numbers its SYN-ACK. A host that begins with 255 and leaves its SYN-ACK without a number is a Linux
+/// whose TTL was set (ip_default_ttl).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct IpIdCounter {
     expected: Option<u16>,
@@ -19,12 +20,24 @@ pub(crate) struct IpIdCounter {
     jumped_to: u16,
     /// The last packet was the first that did not follow, too early in the connection to say more.
     suspect: bool,
-    /// It counts all packets of the host.
-    of_host: bool,
+    owner: Owner,
+}
+
+/// Whose packets it counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Owner {
+    /// The connection's, as far as is known.
+    #[default]
+    Unknown,
+    /// The connection's, whatever the TTL: its SYN-ACK has no number.
+    Connection,
+    /// All of the host's.
+    Host,
 }
 
 impl IpIdCounter {
     const LINUX_TTL: u8 = 64;
+    const WINDOWS_TTL: u8 = 128;
     const TRUSTED: u8 = 2;
     const PLAUSIBLE_GAP: u16 = 256;
     /// With a proven counter, a packet may come again this far back: a large window of packets.
@@ -35,31 +48,42 @@ impl IpIdCounter {
 
     /// Whether so many packets were in sequence that a jump is this connection's own, whenever it comes.
     pub(crate) fn is_proven(self) -> bool {
-        !self.of_host && self.hits >= Self::PROVEN && self.hits / Self::PROVEN >= self.jumps
+        !self.is_of_host() && self.hits >= Self::PROVEN && self.hits / Self::PROVEN >= self.jumps
     }
 
     /// Whether a jump says how many packets are missing, and the lack of one that none is.
     pub(crate) fn tells(self) -> bool {
-        !self.of_host && self.hits >= Self::TRUSTED && self.hits / Self::STEADY >= self.jumps
+        !self.is_of_host() && self.hits >= Self::TRUSTED && self.hits / Self::STEADY >= self.jumps
     }
 
     /// Whether a packet may be missing before the last one: it was the first not to follow, after one or two
     /// that did.
     pub(crate) fn suspects(self) -> bool {
-        self.suspect && !self.of_host
+        self.suspect && !self.is_of_host()
     }
 
-    /// A packet of this sender has this TTL.
+    fn is_of_host(self) -> bool {
+        self.owner == Owner::Host
+    }
+
+    /// A packet of this sender has this TTL and `id`.
     #[inline]
-    pub(crate) fn on_ttl(&mut self, ttl: u8) {
-        self.of_host |= ttl > Self::LINUX_TTL;
+    pub(crate) fn on_ttl(&mut self, ttl: u8, id: Option<u16>) {
+        if ttl > Self::LINUX_TTL && !self.is_of_host() {
+            let unnumbered = ttl > Self::WINDOWS_TTL && id == Some(0) && self.expected.is_none();
+            self.owner = match self.owner {
+                _ if unnumbered => Owner::Connection,
+                Owner::Connection if ttl > Self::WINDOWS_TTL => Owner::Connection,
+                _ => Owner::Host,
+            };
+        }
     }
 
     /// This sender's SYN-ACK has an IP ID: such a counter includes what the host sends to others, as those
     /// of Windows and of a virtual machine's address translation do.
     #[cold]
     pub(crate) fn on_numbered_syn_ack(&mut self) {
-        self.of_host = true;
+        self.owner = Owner::Host;
     }
 
     /// Nothing is missing before the last packet.
@@ -70,7 +94,7 @@ impl IpIdCounter {
     /// How many packets are missing before this one, the last, by its IP ID, whether that is proven to be
     /// the connection's own or not.
     pub(crate) fn jumped(self, id: u16) -> u16 {
-        let own = !self.of_host && self.jumps > 0 && self.jumped <= Self::PLAUSIBLE_GAP;
+        let own = !self.is_of_host() && self.jumps > 0 && self.jumped <= Self::PLAUSIBLE_GAP;
         if own && self.jumped_to == id { self.jumped } else { 0 }
     }
 
@@ -192,10 +216,23 @@ mod tests {
     #[test]
     fn a_host_of_another_kind_has_none() {
         let mut counter = IpIdCounter::default();
-        counter.on_ttl(128);
+        counter.on_ttl(128, Some(99));
         let ids = [100_u16, 101, 102, 103, 108];
         assert_eq!(ids.map(|id| counter.on_packet(id, 1)), [0; 5]);
         assert!(!counter.suspects());
+    }
+
+    #[test]
+    fn a_linux_with_another_ttl_numbers_its_connections() {
+        for (syn_ack, missed) in [(0, 4), (99, 0)] {
+            let mut counter = IpIdCounter::default();
+            let ids = [syn_ack, 100_u16, 101, 102, 103, 108];
+            let last = ids.map(|id| {
+                counter.on_ttl(217, Some(id));
+                counter.on_packet(id, 1)
+            });
+            assert_eq!(last, [0, 0, 0, 0, 0, missed]);
+        }
     }
 
     #[test]

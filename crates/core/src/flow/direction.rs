@@ -283,7 +283,7 @@ impl Flow {
     pub(crate) fn on_packet(&mut self, segment: &Segment, mss: u32) -> u16 {
         let one = segment.payload_len <= mss; // the usual case, without a division
         let packets = if one { 1 } else { segment.payload_len.div_ceil(mss.max(1)) as u16 };
-        self.ip_id.on_ttl(segment.ttl);
+        self.ip_id.on_ttl(segment.ttl, segment.ip_id);
         let missed = segment.ip_id.map_or(0, |id| self.ip_id.on_packet(id, packets));
         self.missed_since_data = self.missed_since_data.saturating_add(missed);
         self.queued_on_way = Maybe::NONE;
