@@ -7,11 +7,12 @@
 //! 6675, 5 (as many repairs at once as the window has room for).
 //! Seen from: near the receiver, where the first transmissions are in no packet.
 
-use tcpwhy_wire::Seq;
+use tcpwhy_wire::{Instant, Seq};
 
 use super::wait::Wait;
 use crate::flow::segment_class::SegmentClass;
-use crate::words::limits::RTO_MIN;
+use crate::words::form::Form;
+use crate::words::limits::{RTO_MIN, TIMER_TICK};
 use crate::words::report::Confidence;
 
 /// Reordering spans at most this part of a round trip (RFC 8985, 6.2): repairs that are closer together left together.
@@ -28,6 +29,33 @@ fn is_next(wait: &Wait<'_>) -> bool {
 pub(super) fn surest(wait: &Wait<'_>) -> Confidence {
     let together = wait.gap.times(TOGETHER) < wait.rtt() && is_next(wait);
     if together { Confidence::Possible } else { Confidence::Certain }
+}
+
+/// When its sender last heard of new data that had arrived, or of a hole. Beside the sender, what has just passed may have reached it
+/// sooner than its distance seems to allow.
+pub(super) fn last_heard(wait: &Wait<'_>) -> Option<Instant> {
+    let view = &wait.flow.view;
+    let passed = Some(wait.flow.unusual.sack_or_dupack_at).filter(|_| wait.near_sender());
+    view.clocking_ack().map(|ack| ack.earliest_departure).max(view.loss_signal.get()).max(passed)
+}
+
+/// Near the receiver: how certain it can be that a repair was a fast one. It leaves when its sender hears what is missing, or a
+/// round trip or two later where one of the repairs or a probe was lost (RFC 8985, 7.2); what comes later waited for another
+/// timer, or on its way.
+pub(super) fn surest_of_fast(wait: &Wait<'_>, form: Form) -> Confidence {
+    if form != Form::Fast || !matches!(wait.class, SegmentClass::OutOfOrderOrRepair { .. }) {
+        return Confidence::Certain;
+    }
+    let rtt = wait.flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
+    let heard = last_heard(wait).unwrap_or(wait.last.at).max(wait.last.at);
+    let late = wait.segment.at - heard - TIMER_TICK.times(2);
+    if late <= rtt {
+        Confidence::Certain
+    } else if late <= rtt.times(3) {
+        Confidence::Likely
+    } else {
+        Confidence::Possible
+    }
 }
 
 /// Whether its sender had heard of the repair before it too late for a timer to have expired since.

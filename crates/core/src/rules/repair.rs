@@ -75,6 +75,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // A probe may find that nothing was lost, and the D-SACK that says so may be cut off.
     let confidence =
         if form == Form::TailProbe && wait.flow.options_cut { Confidence::Possible } else { confidence };
+    let confidence = confidence.min(next_repair::surest_of_fast(wait, form));
     // If the probe takes new data, no D-SACK can say so.
     let confidence = if form == Form::NewDataProbe { Confidence::Possible } else { confidence };
     // Not every host sends D-SACKs (RFC 2883): Linux does, and it has time stamps.
@@ -327,16 +328,13 @@ fn missing_since(class: SegmentClass) -> Option<Instant> {
 /// Whether no acknowledgement released the segment: others were sent after the one that is
 /// retransmitted, and its timer ran on (tcp_rearm_rto, net/ipv4/tcp_input.c).
 fn by_itself(wait: &Wait<'_>) -> bool {
-    let view = &wait.flow.view;
-    let latest = view.clocking_ack().map(|ack| ack.earliest_departure).max(view.loss_signal.get());
+    let latest = next_repair::last_heard(wait);
     wait.gap >= HELD_BACK_MIN.max(wait.rtt_to_sender)
         && latest.is_none_or(|at| wait.segment.at - at > wait.tolerance())
 }
 
-/// When the timer started that ended with this segment. A tail loss probe restarts it
-/// (tcp_send_loss_probe, net/ipv4/tcp_output.c), and had repaired something if it arrived. If the probe
-/// was lost, the sender waited for its timer all the while; far from the sender the probe is not even
-/// seen.
+/// When the timer started that ended with this segment. A probe restarts it (tcp_send_loss_probe, net/ipv4/tcp_output.c),
+/// for nothing unless it arrived, which a duplicate acknowledgement without SACK does not say; far away it is not seen.
 pub(crate) fn timer_from(
     class: SegmentClass,
     split: &Split,
@@ -344,8 +342,9 @@ pub(crate) fn timer_from(
     probed_at: Option<Instant>,
 ) -> Option<Instant> {
     let since = missing_since(class).filter(|_| split.has(Cause::Rto.bit()))?;
-    let arrived = |probe: &Instant| flow.view.loss_signal.get().is_some_and(|signalled| signalled > *probe);
-    Some(probed_at.filter(arrived).map_or(since, |probe| probe.max(since)))
+    let told = |at: &Instant| flow.sack_pending && flow.view.loss_signal.get().is_some_and(|told| told > *at);
+    let moved = |at: &Instant| flow.view.clocking_ack().is_some_and(|ack| ack.earliest_departure > *at);
+    Some(probed_at.filter(|at| told(at) || moved(at)).map_or(since, |probe| probe.max(since)))
 }
 
 /// The part of the wait for a reply's first byte that its retransmission took: the first transmission

@@ -2,9 +2,11 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
-use tcpwhy_core::report::Confidence::Possible;
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
+use tcpwhy_wire::TcpOptions;
 
-use crate::packet_log::{End, log, ms, settled};
+use crate::packet_log::{End, SERVER, log, ms, settled};
+use crate::seen::Seen;
 
 /// Of a flight of six segments only the second arrives, 112 bytes; the first is repaired by a timer, and the last four one round trip
 /// after another (frames 2347 to 2360 of a browser behind a VPN). The numbers of the lost ones are missing, so the server did not pause
@@ -48,4 +50,62 @@ fn a_repair_beside_another_one_waited_for_no_loss() {
     );
     let seen = log(text).rtt(ms(200)).without_timestamps().seen_at(End::Client);
     assert_eq!(seen.exchange(41).of(Cause::Loss).confidence, Possible, "{seen}");
+}
+
+/// The first segment of a question is lost, and what the probe repeats is beyond it: without SACK, the duplicate acknowledgement
+/// says nothing of the probe, and the client waits for its timer all the while (frames 42 to 65 of a browser whose path had a smaller
+/// packet size). A probe that moves the acknowledgement had repaired something.
+#[test]
+fn a_probe_that_moves_no_acknowledgement_repaired_nothing() {
+    let stays = "+500 C 1448 lost #q\n +0 C 336 #second\n second+0 S ack win=43200\n q+310 C 1000..2084 #probe\n probe+0 S ack win=43200\n \
+                 probe+528 C 300..1748 #last";
+    let moves = "+500 C 1448 #q\n +0 C 336 lost\n +0 C 800 lost\n q+0 S ack\n q+310 C 1748..2084 #probe\n probe+0 S ack\n \
+                 probe+528 C 2084..2884 #last";
+    for (sent, probed) in [(stays, ms(0)), (moves, ms(300))] {
+        let text = format!("{}{sent}\n last+0 S ack\n +1 S 200\n +0 C ack", settled(3));
+        let mut segments = log(text).rtt(ms(150)).without_timestamps().capture(End::Client);
+        for segment in &mut segments {
+            segment.options = TcpOptions::default();
+        }
+        let seen = Seen::of(segments, "the client");
+        let bill = seen.exchange(4);
+        assert_eq!(bill.ns(Cause::Loss, Path) >= ms(290), probed > ms(0), "{seen}");
+        assert!(bill.ns(Cause::Rto, Path) >= ms(820) - probed, "{seen}");
+    }
+}
+
+/// A segment that fills a hole comes much later than a fast repair takes, behind nothing, and sooner than any timer (frames 943 to 949 of
+/// a station that sleeps): that the time was a loss's is possible.
+#[test]
+fn a_repair_behind_a_long_silence_was_no_fast_one_for_certain() {
+    for (late, most) in [(6.0, Certain), (17.0, Likely), (180.0, Possible)] {
+        let text = format!(
+            "{} +5 C 641 #q\n q+2 S 1448 lost more #lost\n +0 S 1448x2 #seen\n seen+0 C ack\n lost+{late} S 8000..9448\n +0 C ack",
+            settled(40)
+        );
+        let seen = log(text).rtt(ms(3)).seen_at(End::Client);
+        assert_eq!(seen.exchange(41).of(Cause::Loss).confidence, most, "{seen}");
+    }
+}
+
+/// A server whose TTL is not Linux's own and whose SYN-ACK has no number counts per connection as Linux does: what is missing before
+/// an answer, and behind the acknowledgement of its question, was its first transmission, lost (frames 553 to 569 of an app's TLS).
+#[test]
+fn a_server_with_another_ttl_has_lost_what_its_numbers_lack() {
+    for (ttl, servers) in [(217, false), (117, true)] {
+        let text = format!(
+            "{} +5 C 641 #q\n q+50 S ack\n +1 S 51 lost #first\n first+700 S 8000..8051\n +0 C ack",
+            settled(40)
+        );
+        let mut segments = log(text).rtt(ms(200)).capture(End::Client);
+        for segment in segments.iter_mut().filter(|segment| segment.src == SERVER) {
+            segment.ttl = ttl;
+            if segment.flags.syn() {
+                segment.ip_id = Some(0);
+            }
+        }
+        let seen = Seen::of(segments, "the client");
+        let likely = seen.longer(Cause::ServerThink, ms(60)).iter().any(|line| line.confidence > Possible);
+        assert_eq!(likely, servers, "{seen}");
+    }
 }

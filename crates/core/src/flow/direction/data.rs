@@ -137,6 +137,7 @@ impl Flow {
             }
             SegmentClass::Retransmission { .. } => {
                 let first = self.sent_before(start);
+                let first = self.keep_front(first, start);
                 for n in first..self.sent.len() {
                     let Some(sent) = self.sent.get_mut(n) else { break };
                     if sent.end.after(end) {
@@ -244,6 +245,19 @@ impl Flow {
     /// How many unacknowledged segments end at or before this byte: they are in the order of their ends.
     pub(super) fn sent_before(&self, seq: Seq) -> usize {
         self.sent.partition_point(|sent| sent.end.at_or_before(seq))
+    }
+
+    /// The first bytes of the n-th unacknowledged segment did not pass again with those from `start` on, as a probe may begin
+    /// within a segment: they are a segment by themselves. Returns the place of the rest.
+    #[cold]
+    #[inline(never)]
+    fn keep_front(&mut self, n: usize, start: Seq) -> usize {
+        let before = n.checked_sub(1).and_then(|n| self.sent.get(n)).map(|before| before.end);
+        let begins = before.or(self.highest_ack);
+        let sent = self.sent.get(n).copied().filter(|_| begins.is_some_and(|begins| start.after(begins)));
+        let Some(sent) = sent.filter(|_| self.sent.len() < REMEMBERED_MAX) else { return n };
+        self.sent.insert(n, Sent { end: start, ..sent });
+        n + 1
     }
 
     /// The first bytes of the n-th unacknowledged segment passed again, in a shorter segment than at first
