@@ -95,11 +95,8 @@ pub(super) fn apart_with_one_stamp(pair: &Pair<'_>, open: &Open, segment: &Segme
 pub(super) fn surest_of_rest(server: &Flow, split: &Split) -> Confidence {
     let clock = &server.clock;
     let guessed = split.has(Cause::Queueing.bit()) && clock.ticks_slowly() && !clock.is_rated();
-    if guessed || split.has(LOSSES) && is_loss_possible(split) {
-        Confidence::Possible
-    } else {
-        Confidence::Certain
-    }
+    let lost = split.has(LOSSES) && is_loss_possible(split);
+    if guessed || lost { Confidence::Possible } else { Confidence::Certain }
 }
 
 /// The causes of a repair.
