@@ -11,6 +11,7 @@ use tcpwhy_wire::Duration;
 
 use super::verdict::{Verdict, burst};
 use super::wait::Wait;
+use super::whole_round::lasts_a_round;
 use super::{link_share, nagle};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
@@ -136,7 +137,11 @@ fn may_be_released(wait: &Wait<'_>) -> bool {
 /// Whether the writer may have slept for room in a send buffer, however small (SO_SNDBUF): more
 /// than its last write was in flight, and it continues when some of that is acknowledged.
 fn may_be_woken(wait: &Wait<'_>) -> bool {
-    wait.last.flight > wait.last.len.max(2 * wait.mss) && wait.gap >= HELD_BACK_MIN && follows_ack(wait)
+    // Far from the sender, more was in flight than the acknowledgements that have passed leave: a round of it.
+    let unheard = wait.last.snd_una.filter(|_| lasts_a_round(wait));
+    let unheard = unheard.map_or(0, |snd_una| (wait.segment.seq - snd_una).max(0) as u32);
+    let flight = wait.last.flight.max(unheard);
+    flight > wait.last.len.max(2 * wait.mss) && wait.gap >= HELD_BACK_MIN && follows_ack(wait)
 }
 
 fn follows_ack(wait: &Wait<'_>) -> bool {

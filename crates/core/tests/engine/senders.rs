@@ -259,3 +259,18 @@ fn what_an_answer_s_first_segment_answers_releases_nothing_later() {
         assert!(bill.ns(cause, cause.side(Server)) < ms(1), "{cause}{seen}");
     }
 }
+
+/// Flights of four segments, each of which ends with a write of 4 KB and is pushed, and continues a round trip later
+/// on its acknowledgement (a page's, 33.7 ms of its program, likely): near the receiver, whose
+/// acknowledgements have passed, a window as well may have held it.
+#[test]
+fn a_pause_of_a_round_trip_behind_a_whole_flight_is_possible() {
+    let flight = |name: char, n: i32| {
+        format!("+0 S 1448x2 more #{name}\n +0 C ack\n {name}+0.3 S 1448x{n} more\n +0 S 900\n +0 C ack\n ")
+    };
+    let text = format!("handshake\n +5 C 100\n {}{}{}", flight('a', 1), flight('b', 1), flight('c', 1));
+    let seen = log(text).rtt(ms(32)).seen_at(End::Client);
+    let bill = seen.exchange(1);
+    let think = bill.of(Cause::SenderThink);
+    assert!(close(think.ns, ms(64)) && think.confidence == Possible, "{seen}");
+}
