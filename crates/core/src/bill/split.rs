@@ -71,6 +71,14 @@ impl Split {
         self.near.iter_mut().chain(far).for_each(|charge| charge.confidence = Confidence::Possible);
     }
 
+    /// Lowers charges of no more than this to possible.
+    #[cold]
+    pub(crate) fn doubt_up_to(&mut self, ns: Duration) {
+        let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
+        let short = self.near.iter_mut().chain(far).filter(|charge| charge.ns <= ns);
+        short.for_each(|charge| charge.confidence = Confidence::Possible);
+    }
+
     /// The pause is in the middle of a message and does not begin another.
     #[cold]
     pub(crate) fn settle_message(&mut self) {

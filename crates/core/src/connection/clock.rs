@@ -24,16 +24,13 @@ use crate::tally::closed::Closed;
 const STEP_MIN: Duration = Duration::from_millis(10);
 /// From this many gaps on, their common divisor is the clock's tick. Source: none written down.
 const GAPS_MIN: u8 = 4;
-/// Ticks below this blur a wait by no more than waits vary. Source: none written down.
-const GRAIN_MIN: Duration = Duration::from_millis(5);
+/// Ticks below this blur a wait by no more than waits vary. The shortest above it is that of kernels with 250 timer interrupts a second (HZ,
+/// kernel/Kconfig.hz).
+const GRAIN_MIN: Duration = Duration::from_millis(4);
 /// A gap has two ends, each off by up to a tick.
 const GRAINS_OFF: i64 = 2;
 /// This many steps back make a clock unsteady: a clock is set once.
 const STEPS_MAX: u8 = 2;
-
-fn took(verdict: &Verdict) -> Duration {
-    verdict.split.charges().map(|charge| charge.ns).sum()
-}
 
 impl Connection {
     /// Counts a step if the next packet, captured at `at`, is dated before the last one.
@@ -130,8 +127,10 @@ impl Connection {
     #[cold]
     #[inline(never)]
     fn doubt_what_is_blurred(&self, verdict: &mut Verdict) {
-        if self.is_unsteady() || took(verdict) <= self.flows[CLIENT].grain().times(GRAINS_OFF) {
+        if self.is_unsteady() {
             verdict.split.doubt();
+        } else {
+            verdict.split.doubt_up_to(self.flows[CLIENT].grain().times(GRAINS_OFF));
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
-use tcpwhy_core::report::Confidence::Likely;
-use tcpwhy_wire::Segment;
+use tcpwhy_core::report::Confidence::{Likely, Possible};
+use tcpwhy_wire::{Instant, Segment};
 
 use crate::packet_log::{End, each, log, ms};
 use crate::seen::Seen;
@@ -62,4 +62,23 @@ fn a_clock_that_has_not_ticked_shows_no_link() {
     let seen = Seen::of(ticking(log(text).rtt(ms(3)).capture(End::Client), End::Server, 100), "the client");
     assert_eq!(seen.spent(Cause::Bandwidth, Path), ms(0), "{seen}");
     assert_eq!(seen.spent(Cause::SenderThink, Server), ms(1.5), "{seen}");
+}
+
+/// A capture whose clock advances by 4 ms: what a server took beyond a path of 300 ms (frames 162 and 163 of a phone's capture) may be anything up
+/// to 16 ms, where it shows 8. What takes five ticks is the server's, all but one of them.
+#[test]
+fn two_ticks_behind_a_long_path_are_not_likely_to_be_the_server_s() {
+    for (takes, sure) in [(8., Possible), (20., Likely)] {
+        let turns = each(0..9, |n| {
+            format!("+{} C 100 #q{n}\n q{n}+0 S ack\n q{n}+{takes} S 200\n +0 C ack", 36 + n * 8 % 20)
+        });
+        let mut segments =
+            log(format!("handshake\n {turns}")).rtt(ms(300)).without_timestamps().capture(End::Client);
+        for segment in &mut segments {
+            segment.at = Instant::from_nanos(segment.at.as_nanos() / 4_000_000 * 4_000_000);
+        }
+        let seen = Seen::of(segments, "the client, by a clock of 4 ms");
+        let own = seen.exchange(8);
+        assert_eq!(own.of(Cause::ServerThink).confidence, sure, "{seen}");
+    }
 }
