@@ -10,6 +10,7 @@
 
 mod clock_set;
 mod guess;
+mod shorter_way;
 #[cfg(test)]
 mod tests;
 
@@ -100,6 +101,9 @@ pub(crate) enum Revision<'a> {
     MayBeOwn { server: Side },
     /// The messages set up TLS: their round trips are part of that handshake.
     SetUpTls { asker: Side },
+    /// The round trip of the path has proved to be no more than this: whether a queue or the server took the
+    /// rest of what had been billed as one, nothing shows.
+    WayShorter { least: Duration, asker: Side },
     /// The capture's clock was set forward by this much meanwhile: nobody took that time.
     ClockSet { ns: Duration, asker: Side, packets: [u64; 2] },
     /// It rests on a guess.
@@ -273,6 +277,7 @@ impl Revision<'_> {
             Self::News { server } => return on.settled.take_back(Cause::ServerThink, server, Duration::MAX),
             Self::MayBeOwn { server } => on.settled.doubt_answer(server),
             Self::SetUpTls { asker } => on.settled.rename(Cause::RoundTrip, Cause::TlsHandshake, asker),
+            Self::WayShorter { least, asker } => return on.settled.shorten_way(least, asker),
             Self::ClockSet { ns, asker, packets } => return on.settled.leave_out(ns, asker, packets),
             Self::Guessed(guess) => on.settled.temper(|line| guess.concerns(line)),
         }

@@ -1,6 +1,6 @@
 //! When does a finished message go to the ledger: at once, or once nothing can change it any more?
 
-use tcpwhy_wire::Segment;
+use tcpwhy_wire::{Duration, Segment};
 
 use super::Connection;
 use super::held_back::Finished;
@@ -8,11 +8,15 @@ use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::bill::spare::Copies;
 use crate::estimate::timer_hits::TimerHits;
-use crate::flow::ends::{SERVER, side};
+use crate::flow::ends::{CLIENT, SERVER, side};
 use crate::rules::{cork, needless};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
 use crate::words::report::Kind;
+
+/// Exchanges after which a path that still shows no second round trip is taken to vary. Source: none written
+/// down.
+const SHOWN_AFTER: u64 = 8;
 
 impl Connection {
     /// Hands a finished exchange to the ledger, or holds it back.
@@ -20,19 +24,29 @@ impl Connection {
         if self.set.is_some() {
             self.leave_out_set(&closed, account);
         }
-        if self.models[SERVER].has_timer_hits() || self.held_back.is_some() {
+        if self.is_told_late() || self.is_way_to_show(closed.n) && closed.kind == Kind::Exchange {
             self.hand_over_late(closed, account, ledger);
         } else {
             ledger.close(&closed, account.bill());
         }
     }
 
-    /// The same if a reply of the server's has come as late as a timer, or something was retransmitted.
+    /// Whether one of the first exchanges has been billed a round trip that no other agrees with so far: the
+    /// path may prove to be shorter with the next one.
+    #[inline]
+    pub(super) fn is_way_to_show(&self, n: u64) -> bool {
+        let is_single = |end: usize| self.shown[end] && self.path_memory.is_single(end, self.tap_rtt(end));
+        n <= SHOWN_AFTER && (is_single(SERVER) || is_single(CLIENT))
+    }
+
+    /// The same if a reply of the server's has come as late as a timer, something was retransmitted, or the
+    /// path may be shorter.
     #[cold]
     fn hand_over_late(&mut self, closed: Closed, account: &mut Account, ledger: &mut Ledger) {
         let model = &self.models[SERVER];
         let (hits, shown) = (model.timer_hits(), self.have_timers_shown());
-        let waits = self.held_back.as_ref().is_some_and(|held| held.waits(closed.packets, self.now));
+        let copied = self.held_back.as_ref().is_some_and(|held| held.waits(closed.packets, self.now));
+        let waits = copied || self.is_way_to_show(closed.n);
         if shown && !waits {
             self.release(ledger);
         }
@@ -67,8 +81,12 @@ impl Connection {
     fn hand_over_held(&mut self, held: impl IntoIterator<Item = Finished>, ledger: &mut Ledger) {
         let model = &self.models[SERVER];
         let hits = if cork::is_refuted(model) { TimerHits::default() } else { model.timer_hits() };
+        let way = self.shown_way();
         for mut finished in held {
             finished.revise(hits);
+            if let Some(least) = way {
+                finished.shorten(least);
+            }
             if let Some(held) = &mut self.held_back {
                 held.clear_spare(finished.closed.packets, &mut finished.account);
             }
@@ -77,6 +95,12 @@ impl Connection {
             let closed = Closed { connection, service, ..finished.closed };
             ledger.close(&closed, finished.account.bill());
         }
+    }
+
+    /// The connection's least round trip; nothing if that need not lead to the host that answers.
+    fn shown_way(&self) -> Option<Duration> {
+        let other = self.beyond().is_some() || self.may_be_behind() || self.shown != [true; 2];
+        if other { None } else { self.rtt_min() }
     }
 
     fn forget_held(&mut self) {
@@ -123,7 +147,10 @@ impl Connection {
         if segment.payload_len > 0 {
             held.copies[from].note_after(segment);
         }
-        while let Some(finished) = self.held_back.as_deref_mut().and_then(|held| held.pop_decided(now)) {
+        let waits = self.is_way_to_show(self.next_n);
+        while let Some(finished) =
+            self.held_back.as_deref_mut().filter(|_| !waits).and_then(|held| held.pop_decided(now))
+        {
             self.hand_over_held([finished], ledger);
         }
         if let Some(held) = self.held_back.as_deref_mut() {

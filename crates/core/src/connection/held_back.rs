@@ -9,10 +9,14 @@
 //! An apparent repair by a timer waits as well, until the receiver has had time to report that the data
 //! had already arrived (RFC 2883), which on a stalled path comes only after the reply. With time
 //! stamps, the ACK itself says which transmission it answers (RFC 3522).
+//!
+//! So do the first exchanges of a connection until a second round trip agrees with the least
+//! (`flow/path_memory.rs`): the handshake may have met a queue or a host that was slow for the first packet,
+//! and often only the next exchange shows how short the path is.
 
 use std::collections::VecDeque;
 
-use tcpwhy_wire::Instant;
+use tcpwhy_wire::{Duration, Instant};
 
 use crate::bill::account::Account;
 use crate::bill::line::LineView;
@@ -21,11 +25,12 @@ use crate::bill::spare::Copies;
 use crate::estimate::ticks::LateReply;
 use crate::estimate::timer_hits::{OfTimer, SHORTEST, TimerHits};
 use crate::flow::ends::{SERVER, side};
+use crate::flow::path_memory;
 use crate::rules::cork;
 use crate::tally::closed::Closed;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::report::Confidence;
+use crate::words::report::{Confidence, Kind};
 
 /// One less than the exchanges with like waits that a proof needs (`PROVEN_POINTS` in
 /// `estimate/timer_hits.rs`).
@@ -96,6 +101,18 @@ impl HeldBack {
 }
 
 impl Finished {
+    /// The path's round trip has proved to be no more than `least`. What was not charged as one whole round trip, for whatever
+    /// reason, is not measured by it.
+    pub(super) fn shorten(&mut self, least: Duration) {
+        let Closed { kind: Kind::Exchange, initiator: asker, round: Some(round), .. } = self.closed else {
+            return;
+        };
+        let way = self.account.way();
+        if way > least && way <= round && !path_memory::agree(least, way) {
+            self.account.revise(Revision::WayShorter { least, asker });
+        }
+    }
+
     /// Applies to this exchange what all replies together show.
     pub(super) fn revise(&mut self, hits: TimerHits) {
         let Some(reply) = self.reply else { return };

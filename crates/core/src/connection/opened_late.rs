@@ -14,7 +14,7 @@ use crate::estimate::rto::RtoEstimator;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
 use crate::rules::{handshake, late_answer};
-use crate::words::limits::{QUEUED_MIN, RTO_MIN};
+use crate::words::limits::{HELD_BACK_MIN, QUEUED_MIN, RTO_MIN};
 use crate::words::report::Confidence;
 
 /// A handshake this long may have gone by satellite, through a queue, or to a host whose radio had to
@@ -30,11 +30,13 @@ const NEARER: i64 = 10;
 const AS_LONG_SHARE: i64 = 32;
 
 impl Connection {
-    /// Whether the handshake took so long that it is better billed once more is known of the path.
+    /// Whether the handshake took so long that it is better billed once more is known of the path, or no other round trip agrees with the
+    /// least so far.
     #[inline]
     pub(super) fn waits_for_a_shorter_way(&self) -> bool {
         let took = |setup: &Setup| setup.last_syn_ack().is_some_and(|(at, _)| at - setup.first_syn.0 >= LONG);
-        self.setup.as_ref().is_some_and(|setup| !self.setup_billed && took(setup)) && self.is_way_to_be_told()
+        let waits = |setup: &Setup| !self.setup_billed && (took(setup) || self.is_way_to_show(self.next_n));
+        self.setup.as_ref().is_some_and(waits) && self.is_way_to_be_told()
     }
 
     #[cold]
@@ -103,13 +105,18 @@ impl Connection {
         match above(way) {
             Some(above) if shown >= above.divided_by(2) => Some((above, Confidence::Likely)),
             None if shown >= least(took) => Some((shown.min(took), Confidence::Possible)),
-            // A host that forwards packets may delay the first one, and an end ten times nearer may be
-            // another host (`rules/proxy.rs`).
-            Some(above) if above >= way.max(RTO_MIN) && took < way.times(NEARER) => {
+            // A host that forwards packets may delay the first one (ARP, a new entry of its tables).
+            Some(above) if above >= way.max(HELD_BACK_MIN) && self.is_of_one_host(took, way) => {
                 Some((above, Confidence::Possible))
             }
             _ => self.above_siblings(took).filter(|_| !proxied).map(|above| (above, Confidence::Possible)),
         }
+    }
+
+    /// Whether the host at the end of a round trip of `way` is the one that accepted the connection after it `took` so much longer: one ten times
+    /// nearer may be another (`rules/proxy.rs`), unless an answer came from there too.
+    fn is_of_one_host(&self, took: Duration, way: Duration) -> bool {
+        took < way.times(NEARER) || self.answers.came_sooner(took)
     }
 
     /// Whether data was acknowledged after as long as the handshake took: then the path is so long, and a server that repeats its SYN-ACK sooner

@@ -139,6 +139,12 @@ impl PathMemory {
             && !self.agrees_beside(end, least)
     }
 
+    /// Whether a connection has no more than one round trip that its own smallest, `least`, rests on.
+    #[inline]
+    pub(crate) fn is_single(&self, end: usize, least: Duration) -> bool {
+        self.alone[end] != Instant::MIN && self.is_alone(end, least)
+    }
+
     /// Whether the smallest of all connections agrees with it, and so does a third round trip or its own second.
     #[cold]
     #[inline(never)]
@@ -202,6 +208,13 @@ impl PathMemory {
         *own = Self { shared: now, news: false, alone: own.alone, ..*self };
     }
 
+    /// Takes how far away both hosts are from what connections in the `opposite` direction have shown.
+    pub(crate) fn take_turned(&mut self, opposite: &Self) {
+        for (min, other) in self.min.iter_mut().zip(opposite.min.iter().rev()) {
+            *min = (*min).min(*other);
+        }
+    }
+
     /// Compares a connection's `own` smallest round trip with that of all. What it has told before agrees with
     /// itself only, and two at the same time may have stood in one queue, or waited for one radio to wake.
     #[inline]
@@ -219,7 +232,7 @@ impl PathMemory {
 
 /// Whether two round trips differ so little that both may be the path's.
 #[inline]
-fn agree(one: Duration, other: Duration) -> bool {
+pub(crate) fn agree(one: Duration, other: Duration) -> bool {
     let (less, more) = (one.min(other), one.max(other));
     more - less <= QUEUED_MIN.max(less.divided_by(AGREE_SHARE))
 }

@@ -273,7 +273,8 @@ pub(crate) fn bill(
     // Nor is the time from a retransmitted SYN to its answer, the less so if nothing else shows the
     // path's length.
     let untold = repeats && !server.is_positive();
-    let sure = sure_of_client.min(surest_path(split.left(), untold, repeats || longer || varies));
+    let late = late.is_some_and(|(_, sure)| sure == Confidence::Possible);
+    let sure = sure_of_client.min(surest_path(split.left(), untold, repeats || longer || varies || late));
     let handshake = Charge::new(Cause::Handshake, Side::Client, Duration::ZERO, sure)
         .evidence(setup.first_syn.1, syn_ack);
     account.charge_split(&split.rest(handshake));

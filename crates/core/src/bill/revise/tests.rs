@@ -52,9 +52,21 @@ fn revised(
 
 use Cause::{
     Loss, Nagle, NagleDelayedAck, Pacing, Queueing, RoundTrip, Rto, SendBuffer, SenderThink, ServerThink,
-    SlowStart,
+    SlowStart, TlsHandshake,
 };
 use Confidence::{Certain, Likely, Possible};
+
+#[test]
+fn a_path_that_proves_shorter_leaves_the_rest_to_a_queue_and_nothing_to_a_server_far_away() {
+    for (own, then) in [((5, Likely), "Possible"), ((50, Likely), "Likely"), ((5, Certain), "Certain")] {
+        let settled = [(TlsHandshake, CLIENT, 100, Certain), (ServerThink, SERVER, own.0, own.1)];
+        let (moved, [_, _, settled]) =
+            revised(Revision::WayShorter { least: ms(70), asker: CLIENT }, [&[], &[], &settled]);
+        assert_eq!(moved, 30);
+        let own = format!("server-think server {} {then}", own.0);
+        assert_eq!(settled, ["queueing path 30 Possible", &own, "tls-handshake client 70 Likely"]);
+    }
+}
 
 #[test]
 fn a_repair_counts_once_it_is_known_to_have_been_needed() {

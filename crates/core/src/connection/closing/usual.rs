@@ -78,8 +78,8 @@ impl Connection {
 
     /// Whether bills are weighed once more before they are handed over.
     #[inline]
-    fn is_told_late(&self) -> bool {
-        self.models[SERVER].has_timer_hits() || self.set.is_some()
+    pub(in crate::connection) fn is_told_late(&self) -> bool {
+        self.models[SERVER].has_timer_hits() || self.set.is_some() || self.held_back.is_some()
     }
 
     /// Whether the exchange under way is answered, without doubt, as its connection ends.
@@ -199,7 +199,9 @@ impl Connection {
         };
         let account = open.reply.settle();
         match account.usual() {
-            _ if self.is_told_late() => self.hand_over(closed, account, ledger),
+            _ if self.is_told_late() || self.is_way_to_show(closed.n) => {
+                self.hand_over(closed, account, ledger)
+            }
             Some(usual) => ledger.close(&closed, &usual.told()),
             None => ledger.close(&closed, account.bill()),
         }
