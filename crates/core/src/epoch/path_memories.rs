@@ -51,10 +51,18 @@ impl PathMemories {
         known.is_some_and(|known| known.accepts(server.port))
     }
 
-    /// Shares what one connection learns about its path with all connections between the hosts.
+    /// What is known between these hosts, by connections of the one to the other.
+    #[cold]
+    fn known(&self, hosts: (u128, u128)) -> Option<PathMemory> {
+        self.younger.get(&hosts).or_else(|| self.older.get(&hosts)).copied()
+    }
+
+    /// Shares what one connection learns about its path with all connections between the hosts. One that nobody answers takes what those in the
+    /// opposite direction have shown.
     pub(crate) fn share(&mut self, connection: &mut Connection) {
         let [client, server] = connection.ends.get();
         let hosts = (client.addr, server.addr);
+        let turned = if connection.failure().is_some() { self.known((hosts.1, hosts.0)) } else { None };
         let older = &mut self.older;
         let known = self.younger.entry(hosts).or_insert_with(|| older.remove(&hosts).unwrap_or_default());
         if !connection.assumed && connection.failure().is_none() {
@@ -63,6 +71,9 @@ impl PathMemories {
         let told = connection.told_distances();
         let opened = connection.opened_distances();
         known.share(&mut connection.path_memory, told, opened, connection.now);
+        if let Some(turned) = turned {
+            connection.path_memory.take_turned(&turned);
+        }
         connection.take_known_path();
         connection.path_memory.news = false; // what it was just told is no news
     }

@@ -198,6 +198,32 @@ fn syns_that_reach_their_server_s_host_are_its_host_s_to_answer() {
     }
 }
 
+/// A controller asks the host of the capture, which answers neither of its SYNs, while that host's own connection to it is under way
+/// (packets 1 to 31 of a laboratory's capture): all had arrived there. If the answers from the controller were as near, the capture may have
+/// been taken anywhere between.
+#[test]
+fn syns_that_reach_a_host_which_connects_the_other_way_itself_are_its_host_s_to_answer() {
+    for (taken_us, whose) in [(20, Side::Server), (700, Side::Path)] {
+        let mut analysis = Analysis::new(Options { listing: Listing::UpTo(10), ..Options::default() });
+        let here = |port| Endpoint { port, ..SERVER };
+        let there = |port| Endpoint { port, ..CLIENT };
+        let said = [
+            (there(40_000), here(102), 0, Flags::SYN),
+            (here(41_000), there(102), 2_000_000, Flags::SYN),
+            (there(102), here(41_000), 2_000_700, Flags::SYN | Flags::ACK),
+            (here(41_000), there(102), 2_000_700 + taken_us, Flags::ACK),
+            (there(40_000), here(102), 5_998_000, Flags::SYN),
+        ];
+        for (n, &(src, dst, at_us, flags)) in said.iter().enumerate() {
+            analysis.on_segment(&bare(n, at_us, [src, dst], u32::from(flags == Flags::ACK), flags));
+        }
+        let report = analysis.finish();
+        let lost =
+            report.bill.iter().find(|line| line.cause == Cause::SynRetransmit).expect("a wait for SYNs");
+        assert_eq!((lost.side, lost.ns), (whose, Duration::from_millis(5_998)), "{report:#?}");
+    }
+}
+
 /// A scan sends one SYN and never accepts the answer, which its target repeats for half a minute:
 /// nobody waits for that.
 #[test]
