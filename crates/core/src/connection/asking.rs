@@ -89,7 +89,8 @@ impl Connection {
     /// unless the client's message has the same length (a heartbeat).
     fn may_be_answered(&self, segment: &Segment, from: usize) -> bool {
         let Some(open) = self.open.as_deref().filter(|_| from == CLIENT) else { return false };
-        let by_itself = open.initiator == SERVER && open.reply_first.is_none();
+        let by_itself =
+            open.initiator == SERVER && open.reply_first.is_none() && !self.has_said_goodbye(open);
         let reaction = self.reaction(self.now).is_some_and(|reaction| reaction <= PAUSE_MIN);
         let sent_back = self.assumed && open.request_bytes == u64::from(segment.payload_len);
         by_itself
@@ -274,7 +275,7 @@ impl Connection {
             let wait: Duration = own.map(|charge| charge.ns).sum();
             let signal =
                 wait.times(4) >= PAUSE_MIN && (self.may_confirm(open, false) || self.may_be_word(open, wait));
-            if self.doubt_beat(open, wait, verdict) {
+            if self.doubt_beat(open, len, wait, verdict) {
                 return true;
             }
             if signal || wait >= PAUSE_MIN || self.roles.watch() && self.roles.may_give_orders() {
@@ -476,6 +477,7 @@ impl Connection {
         if self.may_not_be_asked() {
             think.doubt();
         }
+        self.note_beat((parked.bytes, bytes), parked.idle, wait, &mut think);
         account.charge_split(&think);
         account.absorb(answer);
         round_trip::charge_way_back(&self.pair(), &mut account, Kind::Exchange, CLIENT, last);

@@ -35,6 +35,8 @@ const BEHIND_TAIL_MAX: Duration = Duration::from_millis(1);
 
 /// A frame this long after the other end's (WebSocket) may be an event. Source: none written down.
 const FRAME_NEWS_MIN: Duration = Duration::from_secs(1);
+/// What one program writes in several pieces is seldom so far apart. Source: none written down.
+const PIECES_MIN: Duration = Duration::from_millis(2);
 /// A client gives up on a reply that takes this long to come in. Source: none written down.
 const STREAM_LONG: Duration = Duration::from_secs(5);
 
@@ -126,7 +128,8 @@ impl Connection {
     #[cold]
     fn doubt_stream(&mut self, segment: &Segment, from: usize, verdict: &mut Verdict) {
         let (Some(open), sender) = (self.open.as_deref_mut(), side(from)) else { return };
-        let revision = if segment.at - open.request_at() >= STREAM_LONG {
+        self.roles.goes_on.streams |= segment.at - open.request_at() >= STREAM_LONG;
+        let revision = if self.roles.goes_on.streams {
             verdict.split.doubt();
             Revision::MayBeMany { sender, form: Form::OrMessages }
         } else {
@@ -194,6 +197,10 @@ impl Connection {
             verdict.split.settle_message();
         } else if wait.gap >= DELAYED_ACK_MIN && self.may_have_confirmed(wait, from) {
             verdict.split.doubt(); // it may have needed no answer, and what follows be the question
+        } else if wait.gap >= HELD_BACK_MIN && self.may_ask_again(wait, from) {
+            verdict.split.doubt(); // each may be a question
+        } else if wait.gap >= PIECES_MIN && self.may_answer_several(from) {
+            verdict.split.doubt(); // each may be a message of its own
         } else if from == SERVER && self.frames.ended_a_stream(wait.last) {
             verdict.split.doubt(); // it belongs to another stream
         } else if self.frames.is_http2() {
@@ -203,7 +210,7 @@ impl Connection {
             if self.may_be_cipher() { verdict.split.doubt() } else { verdict.split.temper() }
         } else if self.is_signal(wait.segment.payload_len) {
             verdict.split.doubt(); // a ping beside the message under way
-        } else if self.is_between_records(wait, from) {
+        } else if self.is_between_records(wait, from) || self.pauses_between_writes(wait, from) {
             verdict.split.temper(); // each may be a request
         }
     }

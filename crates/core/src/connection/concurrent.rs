@@ -113,9 +113,9 @@ impl Connection {
         if !talk.is_concurrent {
             if at_once.is_empty() && !talk.ends_turns(marks, from, acked, sent) {
                 // The other end's marks were noted above as its own.
-                for mark in marks.iter().filter(|mark| !mark.by_peer) {
-                    talk.note_in_turn(&[*mark], from, sent, acked);
-                }
+                let own = marks.iter().filter(|mark| !mark.by_peer);
+                own.for_each(|mark| talk.note_in_turn(&[*mark], from, sent, acked));
+                self.note_greeting(marks, from);
                 return;
             }
             self.begin_concurrency(segment, ledger);

@@ -14,7 +14,7 @@ mod unasked;
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::frame_sizes::{
-    CHANGE_CIPHER_SPEC, Holds, LONG_MIN, PING, RECORDS, SETTINGS_ACK, TICKETS_MAX, WINDOW_UPDATE,
+    ALERTS, CHANGE_CIPHER_SPEC, Holds, LONG_MIN, PING, RECORDS, SETTINGS_ACK, TICKETS_MAX, WINDOW_UPDATE,
     acknowledging, holds, is_as_long_as_ping, is_control, many_windows,
 };
 use crate::bill::exchange::Open;
@@ -376,7 +376,7 @@ impl Frames {
             self.weigh_ping_beside(open, segment.payload_len, from);
         }
         let mut held = self.on_data(segment.payload_len, from, open.request_bytes);
-        let by_tls = |gap: &Duration| from != open.initiator && !self.is_farewell(held, *gap);
+        let by_tls = |gap: &Duration| from != open.initiator && !self.is_farewell(held, *gap, segment);
         if let Some(gap) = opening.filter(by_tls) {
             let heard = open.request_end.is_none_or(|end| segment.ack.at_or_after(end));
             self.open(gap, segment.payload_len, open.reply_bytes, heard);
@@ -424,10 +424,12 @@ impl Frames {
     }
 
     /// Whether an HTTP/2 server that has sent only its own frames sends one more, as long as PING, after a
-    /// silence that no reply explains: GOAWAY has that length (RFC 9113, 6.8), and answers nothing.
-    fn is_farewell(&self, held: Option<Holds>, gap: Duration) -> bool {
+    /// silence that no reply explains: GOAWAY has that length (RFC 9113, 6.8), and answers nothing. The same of an alert (RFC 8446, 6.1).
+    fn is_farewell(&self, held: Option<Holds>, gap: Duration, segment: &Segment) -> bool {
         let known = self.record.is_some_and(|(record, guessed)| record > 0 && !guessed);
-        known && gap >= FAREWELL_AFTER && self.answer == Answer::Frames && held.is_some_and(|held| held.ping)
+        let goaway = known && held.is_some_and(|held| held.ping);
+        let ends = goaway || ALERTS.contains(&u64::from(segment.payload_len));
+        gap >= FAREWELL_AFTER && self.answer == Answer::Frames && ends
     }
 
     /// Whether a segment of frames alone is outside the exchange; `asks` if the request is more than frames.
@@ -459,6 +461,11 @@ impl Frames {
         } else {
             self.doubtful &= !echoes;
             let first = self.answer == Answer::None;
+            // A PING that left long after the question is what its echo answers.
+            let later = |pinged: Instant| pinged - open.request_at() >= FAREWELL_AFTER;
+            if first && asks && echoes && self.left_out[open.initiator].get().is_some_and(later) {
+                return true;
+            }
             if first {
                 self.answer =
                     if held.ping && self.asks_with_ping(open) { Answer::Echo } else { Answer::Frames };

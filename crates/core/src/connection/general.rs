@@ -238,6 +238,7 @@ impl Connection {
         let opening = if self.frames.is_opening() { self.opening_gap(segment, from) } else { None };
         let left_out = self.frames.is_left_out(self.open.as_deref(), segment, from, class, opening)
             || self.frames.is_http2() && self.gives_room(segment, from, class)
+            || self.speaks_meanwhile(segment, from, class)
             || self.passes_tick(segment, from, class, ledger)
             || self.answers_close(segment, from, class)
             || class == SegmentClass::New && self.has_read_settings(segment, from)

@@ -229,6 +229,11 @@ impl Connection {
             || is_goodbye && self.says_goodbye_to_closed(open)
     }
 
+    /// Whether an end has said goodbye and closed: it waits for nothing.
+    pub(super) fn has_said_goodbye(&self, open: &Open) -> bool {
+        self.roles.closed_at[open.initiator].is_some() && is_goodbye(open.request_bytes) && self.speaks_tls()
+    }
+
     /// Whether a client ends its session when its server has closed already: no answer could come, and whether the host still
     /// acknowledges the goodbye interests nobody.
     fn says_goodbye_to_closed(&self, open: &Open) -> bool {

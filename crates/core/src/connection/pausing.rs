@@ -4,6 +4,7 @@
 //! may be shorter than it has been so far.
 
 use super::Connection;
+use crate::bill::exchange::Open;
 use crate::estimate::rounds::RoundBeyond;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::SendQueue;
@@ -11,7 +12,15 @@ use crate::rules::rounds_beyond;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
 use crate::words::cause::Cause;
-use crate::words::limits::HELD_BACK_MIN;
+use crate::words::limits::{DELAYED_ACK_MIN, HELD_BACK_MIN, WORD_MAX};
+
+/// An end that answers at once has answered within so many, however much of them is its own time. Source: none
+/// written down.
+const ANSWERED_RTTS: i64 = 2;
+/// A question with so many further pieces may be several. Source: none written down.
+const SEVERAL_MIN: usize = 3;
+/// ... and a longer one is data that takes some time to send. Source: none written down.
+const SEVERAL_MAX: u64 = 32_768;
 
 /// A round trip that varies proves no shorter than one part in this many of what it was. Source: none written down.
 const SHRINKS_TO: i64 = 4;
@@ -42,6 +51,77 @@ impl Connection {
         let way = wait.rtt_to_sender;
         let lasts = wait.gap <= way && wait.gap >= way.divided_by(SHRINKS_TO);
         lasts && wait.last.flight > 2 * wait.mss && self.varies(from)
+    }
+
+    /// Whether an end that asks paused between two whole writes, before it had heard anything: they may be two messages.
+    pub(super) fn pauses_between_writes(&self, wait: &Wait<'_>, from: usize) -> bool {
+        // Several full segments in one, and a rest, are a whole write as well.
+        let whole = wait.last.queue == SendQueue::Emptied && !wait.last.len.is_multiple_of(wait.mss);
+        let asks = |open: &Open| open.initiator == from && open.reply_first.is_none();
+        wait.gap >= HELD_BACK_MIN && whole && self.open.as_deref().is_some_and(asks)
+    }
+
+    /// Whether what an end sends after such a pause may be a question of its own: the first one is as long as a message that was
+    /// answered by itself, or this client has gone on without an answer before, though not always, or it reacts to what its
+    /// server has just said by itself; or either may be a record of an encrypted session, whose client asks as often as it has
+    /// something to ask (RFC 9113, 5).
+    #[cold]
+    #[inline(never)]
+    pub(super) fn may_ask_again(&self, wait: &Wait<'_>, from: usize) -> bool {
+        let Some(open) = self.open.as_deref().filter(|_| self.pauses_between_writes(wait, from)) else {
+            return false;
+        };
+        if from == CLIENT && self.roles.goes_on.always_goes_on(self.next_n) {
+            return false;
+        }
+        let alone = from == CLIENT && wait.index == 0 && self.is_whole_message(open.request_bytes);
+        let goes_on = from == CLIENT && self.roles.goes_on.has_gone_on(self.next_n);
+        let reacts = from == CLIENT && self.roles.has_parked();
+        alone || goes_on || reacts || self.is_unreadable(open) && wait.gap >= DELAYED_ACK_MIN
+    }
+
+    /// Whether the client's last message of this length was answered, or needed no answer, without any further bytes.
+    fn is_whole_message(&self, len: u64) -> bool {
+        let unanswered = self.roles.seldom().unanswered;
+        u64::from(self.roles.question_len) == len || unanswered.ever > 0 && u64::from(unanswered.len) == len
+    }
+
+    /// Whether a pause in a reply may lie between the replies to several encrypted questions: they were written in pieces, one
+    /// at the heels of another, or some time apart, or what may be a frame of HTTP/2's own came meanwhile. The same of what a
+    /// client says behind a server's message in an encrypted session: it asks when it has something to ask.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn may_answer_several(&self, from: usize) -> bool {
+        let Some(open) = self.open.as_deref().filter(|open| open.initiator != from) else { return false };
+        let several = open.request.index >= SEVERAL_MIN && self.is_in_pieces(open)
+            || open.request_bytes <= SEVERAL_MAX && open.request_at() - open.passed >= HELD_BACK_MIN;
+        (several || from == CLIENT) && self.is_unreadable(open)
+            || from == SERVER && self.frames.has_passed_since(open.start)
+    }
+
+    /// Whether the messages under way are encrypted, whether or not they are known to be HTTP/2.
+    fn is_unreadable(&self, open: &Open) -> bool {
+        self.is_in_cipher(open) || self.frames.tells_who_asks()
+    }
+
+    /// Whether the client's first word came at the heels of a message, which it may have confirmed: for longer than an
+    /// answer to it would have taken, none came, and the client went on by itself; or it went on only after twice as long.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn may_have_confirmed(&self, wait: &Wait<'_>, from: usize) -> bool {
+        let open =
+            self.open.as_deref().filter(|open| from == CLIENT && open.initiator == CLIENT && open.n > 1);
+        let alone = |open: &Open| open.reply_first.is_none() && wait.index == 0 && open.pieces.is_empty();
+        let long = wait.gap >= wait.rtt().times(ANSWERED_RTTS);
+        let heard = self.flows[SERVER].last_data;
+        let always = self.roles.goes_on.always_goes_on(self.next_n);
+        let sooner = |open: &Open| {
+            !always
+                && heard
+                    .is_some_and(|heard| (open.passed - heard.at - self.tap_rtt(CLIENT)).times(2) <= wait.gap)
+        };
+        let confirms = |open: &Open| alone(open) && (long && self.came_at_heels(open) || sooner(open));
+        wait.last.len <= WORD_MAX && open.is_some_and(confirms)
     }
 
     /// Whether a client's pause lies between encrypted records, each of which may be a request: HTTP/2 sends as many as it has

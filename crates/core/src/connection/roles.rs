@@ -159,7 +159,7 @@ impl Roles {
     }
 
     #[cold]
-    fn seldom_mut(&mut self) -> &mut Seldom {
+    pub(super) fn seldom_mut(&mut self) -> &mut Seldom {
         self.seldom.get_or_insert_with(|| Box::new(Seldom::NONE))
     }
 
@@ -194,9 +194,9 @@ impl Roles {
         self.alert
     }
 
-    fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         let seldom = self.seldom();
-        let unanswered = seldom.unanswered.count >= UNANSWERED_MIN;
+        let unanswered = seldom.unanswered.count >= UNANSWERED_MIN || seldom.beat_len > 0;
         let open = self.leads || self.chain != Chain::Own;
         self.alert = self.parked.is_some() || open || unanswered || seldom.grid.is_kept();
     }

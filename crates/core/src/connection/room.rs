@@ -18,7 +18,7 @@ use crate::rules::application_window;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
 use crate::words::cause::Cause;
-use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, ROUND_TRIP_PLAY};
+use crate::words::limits::{BURST_GAP, HELD_BACK_MIN, ROUND_TRIP_PLAY, WORD_MAX};
 
 /// Half a window: no end opens it again sooner (`nghttp2_should_send_window_update`,
 /// lib/nghttp2_helper.c).
@@ -34,6 +34,8 @@ const WORDS_MIN: u64 = 3;
 /// its bytes, are window updates and not replies to its pieces. Source: none written down.
 const MANY_WORDS: u64 = 8;
 const PIECE_MIN: u64 = 4_096;
+/// A reply that has gone on so often is in full flow. Source: none written down.
+const FLOW_MIN: usize = 2;
 
 impl Connection {
     /// Whether the client's segment opens windows within the reply under way.
@@ -48,6 +50,32 @@ impl Connection {
             self.frames.leave_out(from, segment.at);
         }
         gives
+    }
+
+    /// Whether a client's encrypted segment, as long as frames of HTTP/2's own, comes while its server is sending: what
+    /// has just arrived ends with a full segment, and more follows. A reply in full flow ends no sooner for that.
+    #[inline]
+    pub(super) fn speaks_meanwhile(&mut self, segment: &Segment, from: usize, class: SegmentClass) -> bool {
+        from == CLIENT
+            && class == SegmentClass::New
+            && segment.payload_len <= WORD_MAX
+            && self.is_frame_in_full_flow(segment)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_frame_in_full_flow(&mut self, segment: &Segment) -> bool {
+        let open =
+            self.open.as_deref().filter(|open| open.initiator == CLIENT && open.reply.index >= FLOW_MIN);
+        let Some(said) = open.and_then(|open| open.reply.frontier()) else { return false };
+        let flows = self.flows[SERVER].is_full(said.len, self.mss(SERVER))
+            && self.flows[SERVER].last_data.is_some_and(|last| last.packet == said.packet)
+            && segment.at - said.at <= self.rtt_min().map_or(HELD_BACK_MIN, |rtt| rtt.min(HELD_BACK_MIN));
+        let frame = flows && is_control(segment.payload_len.into()) && self.speaks_tls();
+        if frame {
+            self.frames.leave_out(CLIENT, segment.at);
+        }
+        frame
     }
 
     /// Whether the client has done so, which explains a late ACK of the server's.

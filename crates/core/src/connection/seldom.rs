@@ -81,6 +81,8 @@ pub(super) struct Seldom {
     pub pushes: Pushes,
     pub reacted: Reacted,
     pub steady: Steady,
+    /// The length of what the server says by itself now and then, and the client with as many bytes right behind it.
+    pub beat_len: u32,
 }
 
 impl Seldom {
@@ -101,6 +103,7 @@ impl Seldom {
             shortest: Duration::ZERO,
             longest: Duration::ZERO,
         },
+        beat_len: 0,
     };
 
     /// The server took its time, or a `long` one, to answer, at `at`, a request of `asked_at`. Returns its timer's

@@ -1,13 +1,15 @@
-//! Does a continued message begin anew? Streams stay open between the messages on them (server
+//! Does a continued message begin anew, and is a reply complete? Streams stay open between the messages on them (server
 //! streaming in gRPC, conversations in both directions), and their protocol does not say where one of
 //! these ends.
 
 use tcpwhy_wire::{Duration, Instant, Seq};
 
 use super::Connection;
+use super::talk::Talk;
 use crate::bill::asked::{Ask, Expects, Passed};
+use crate::flow::ends::{CLIENT, SERVER};
 use crate::tally::ledger::Ledger;
-use crate::words::mark::Mark;
+use crate::words::mark::{Mark, Role};
 
 /// A sender that is silent for this long between two parts of a message, with everything acknowledged,
 /// has nothing to send.
@@ -24,7 +26,9 @@ impl Connection {
         let said = if ask.expects == Expects::Nothing { Some(ask.question) } else { ask.answer };
         let begun = ask.parts[1] > 1 || ask.expects == Expects::Nothing;
         let n = ask.n;
-        if !mark.first && begun && said.is_some_and(|said| fell_silent(&said, now, acked)) {
+        // Without identifiers nothing else may come before the rest of a reply.
+        let may_end = mark.id.is_some() || ask.expects == Expects::Nothing;
+        if !mark.first && begun && may_end && said.is_some_and(|said| fell_silent(&said, now, acked)) {
             self.close_asked_number(n, ledger);
             return Answered::ByNews;
         }
@@ -53,6 +57,18 @@ impl Connection {
         anew
     }
 
+    /// Notes the lines of a greeting. A client may not speak before the last one (RFC 5321, 3.1 and 4.2.1; RFC 959, 4.2).
+    pub(super) fn note_greeting(&mut self, marks: &[Mark], from: usize) {
+        let greets = from == SERVER && self.flows[CLIENT].bytes == 0;
+        let Some(talk) = self.talk.as_deref_mut().filter(|_| greets) else { return };
+        let lines =
+            |mark: &&Mark| mark.role == Role::Answers && mark.id.is_none() && !(mark.by_peer || mark.session);
+        for mark in marks.iter().filter(lines) {
+            let in_lines = !(mark.first && mark.last);
+            talk.greeting = mark.end.filter(|_| in_lines).map(|end| (end, mark.last));
+        }
+    }
+
     /// The reply will come when there is news.
     pub(super) fn defer(&mut self, mark: &Mark, from: usize) {
         let Some(talk) = self.talk.as_deref_mut() else { return };
@@ -68,6 +84,38 @@ impl Connection {
         if let Some(ask) = talk.asked.remove(place) {
             self.close_ask(ask, ledger);
         }
+    }
+}
+
+impl Talk {
+    /// Whether `from` is in the middle of a reply of unknown length: the last of its chunks (RFC 9112, 7.1)
+    /// has not come, or it ends with the connection.
+    pub(super) fn is_answer_open(&self, from: usize) -> bool {
+        self.pending.is_some_and(|ask| {
+            ask.asker != from
+                && ask.is_answering
+                && ask.answer_end.is_none()
+                && !ask.is_cut
+                && ask.id.is_none()
+        })
+    }
+
+    /// Whether that reply may end with its connection: its head was captured completely.
+    pub(super) fn is_endless(&self, from: usize) -> bool {
+        self.is_answer_open(from) && self.pending.is_some_and(|ask| ask.head_is_over)
+    }
+
+    /// Whether more of its reply is to come.
+    pub(super) fn is_unfinished(&self, from: usize) -> bool {
+        self.is_answer_open(from) || self.is_answer_in_parts(from)
+    }
+
+    /// Whether the part of a reply that `from` has sent is not the last, as its head says.
+    fn is_answer_in_parts(&self, from: usize) -> bool {
+        self.pending.is_some_and(|ask| {
+            let answers = ask.asker != from && ask.is_answering && ask.id.is_none() && !ask.is_cut;
+            answers && ask.answer_end.is_some() && !ask.answer_is_last
+        })
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Talk {
     pub written: [Option<Seq>; 2],
     /// Each end's bytes that set up the session, before any request: the first, and the one after the last.
     pub session: [Option<[Seq; 2]>; 2],
+    /// Where the last line read of a greeting in several ends, and whether it is the greeting's last.
+    pub greeting: Option<(Seq, bool)>,
 }
 
 /// Whether any request under way is of a kind, so that not all are searched for nothing.
@@ -150,12 +152,15 @@ impl Pending {
 }
 
 impl Talk {
-    /// Whether bytes of `from` belong to a message under way, by the length in its head.
+    /// Whether bytes of `from` belong to a message under way, by the length in its head, or because its last line is still to come.
     pub(super) fn goes_on(&self, from: usize, seq: Seq) -> bool {
-        self.pending.is_some_and(|ask| {
-            let end = if ask.asker == from { ask.end } else { ask.answer_end.filter(|_| ask.answer_is_last) };
-            end.is_some_and(|end| seq.before(end))
-        })
+        let greets = |(end, last): (Seq, bool)| from == SERVER && (!last || seq.before(end));
+        self.greeting.is_some_and(greets)
+            || self.pending.is_some_and(|ask| {
+                let answer_end = ask.answer_end.filter(|_| ask.answer_is_last);
+                let end = if ask.asker == from { ask.end } else { answer_end };
+                end.is_some_and(|end| seq.before(end))
+            })
     }
 
     /// Whether the last request has a stream that its sender keeps open (RFC 9113, 5.1; streaming calls of
@@ -177,26 +182,9 @@ impl Talk {
         self.some_are.ending
     }
 
-    /// Whether `from` is in the middle of a reply of unknown length: the last of its chunks (RFC 9112, 7.1)
-    /// has not come, or it ends with the connection.
-    pub(super) fn is_answer_open(&self, from: usize) -> bool {
-        self.pending.is_some_and(|ask| {
-            ask.asker != from
-                && ask.is_answering
-                && ask.answer_end.is_none()
-                && !ask.is_cut
-                && ask.id.is_none()
-        })
-    }
-
     /// Whether what another connection brought may have released the present reply.
     pub(super) fn is_released(&self) -> bool {
         self.pending.is_some_and(|ask| ask.is_released)
-    }
-
-    /// Whether that reply may end with its connection: its head was captured completely.
-    pub(super) fn is_endless(&self, from: usize) -> bool {
-        self.is_answer_open(from) && self.pending.is_some_and(|ask| ask.head_is_over)
     }
 
     /// Whether these marks of one end show more than one request and reply in turn: a request beside an
@@ -238,6 +226,7 @@ impl Talk {
                     (ask.end, ask.is_over) = (mark.end, mark.last);
                 }
                 (Role::Asks | Role::Subscribes, _) if mark.first => {
+                    self.greeting = None;
                     self.pending = Some(Pending {
                         asker: from,
                         id: mark.id,

@@ -12,6 +12,7 @@ use super::turn::Silence;
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
+use crate::bill::split::Split;
 use crate::estimate::grid::{DISTANCE_MIN, Grid, MAY_MIN};
 use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER, side};
@@ -30,6 +31,10 @@ const BY_ITSELF: u32 =
 /// No peer delays an ACK for longer (RFC 1122, 4.2.3.2).
 const SILENT_MIN: Duration = Duration::from_millis(500);
 const REPAIRS: u32 = Cause::Rto.bit() | Cause::Loss.bit();
+/// What an end says by itself now and then comes after at least so long. Source: none written down.
+const BEAT_AFTER: Duration = Duration::from_secs(2);
+/// A host that only sends a message back takes less than this. Source: none written down.
+const BEAT_WAIT_MIN: Duration = Duration::from_millis(2);
 
 impl Connection {
     /// Notes a small segment after a silence. Returns what the silence means, if a timer sent the
@@ -200,14 +205,38 @@ impl Connection {
 
     /// Doubts that a server which speaks at intervals of its own, at whatever time it was asked, answers by that.
     #[inline]
-    pub(super) fn doubt_beat(&self, open: &Open, wait: Duration, verdict: &mut Verdict) -> bool {
-        let beats = wait >= DISTANCE_MIN
-            && self.roles.seldom().own_beat.is_shown()
+    pub(super) fn doubt_beat(&self, open: &Open, len: u32, wait: Duration, verdict: &mut Verdict) -> bool {
+        let seldom = self.roles.seldom();
+        let by_itself = wait >= DISTANCE_MIN && seldom.own_beat.is_shown();
+        let beats = (by_itself
+            || seldom.beat_len == len && may_cross(open.request_bytes, len, (open.client_idle, wait)))
             && !self.asks_by_its_bytes(open.request_first);
         if beats {
             verdict.split.doubt();
         }
         beats
+    }
+
+    /// The client has said as many bytes as the server had, `wait` later and after an idle time. Doubts that it answered if
+    /// either end has begun with as many.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_beat(
+        &mut self,
+        (said, len): (u64, u64),
+        idle: Duration,
+        wait: Duration,
+        think: &mut Split,
+    ) {
+        let Ok(len) = u32::try_from(len) else { return };
+        if said != u64::from(len) || idle < BEAT_AFTER {
+            return;
+        }
+        self.roles.seldom_mut().beat_len = len;
+        self.roles.look();
+        if self.roles.question_len == len && may_cross(said, len, (idle, wait)) {
+            think.doubt();
+        }
     }
 
     /// Bills a small unrequested message: its own way and nothing else.
@@ -240,4 +269,10 @@ impl Connection {
         self.last_wait_end = Maybe::of(at);
         self.hand_over(meta, &mut account, ledger);
     }
+}
+
+/// Whether one of two messages that are equally long, and that one end or the other sends now and then, need not answer the
+/// other: it comes later than a host that answers by itself.
+fn may_cross(said: u64, len: u32, (idle, wait): (Duration, Duration)) -> bool {
+    said == u64::from(len) && idle >= BEAT_AFTER && wait >= BEAT_WAIT_MIN
 }

@@ -11,7 +11,6 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::rules::verdict::Verdict;
-use crate::rules::wait::Wait;
 use crate::rules::{handshake, late_start, nagle, shut_window, unseen_copy};
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, LATE_SHARE, WORD_MAX};
@@ -39,9 +38,6 @@ const KEY_RTTS: i64 = 20;
 /// A silence of this many round trips ends a message on connections whose messages end so. Source: none
 /// written down.
 const ENDS_RTTS: i64 = 4;
-/// An end that answers at once has answered within so many, however much of them is its own time. Source: none
-/// written down.
-const ANSWERED_RTTS: i64 = 2;
 /// After this many requests in a row whose second part was sent on a timer, such parts are messages of
 /// their own.
 const ASKED_MIN: u8 = 3;
@@ -261,7 +257,7 @@ impl Connection {
             || self.flows[from].missed_since_data > 0 && from != open.initiator && self.sent_meanwhile(from, quiet)
             // It may as well be news, sent as it occurs: then its pauses are at most possible, and end
             // it eventually.
-            || quiet < SETTLED_AFTER && self.talk.as_ref().is_some_and(|talk| talk.is_answer_open(from))
+            || quiet < SETTLED_AFTER && self.talk.as_ref().is_some_and(|talk| talk.is_unfinished(from))
     }
 
     /// Whether its sender's packet numbers show that some were sent during the silence, and lost.
@@ -334,21 +330,9 @@ impl Connection {
     }
 
     /// Whether the client began right after what it received.
-    fn came_at_heels(&self, open: &Open) -> bool {
+    pub(super) fn came_at_heels(&self, open: &Open) -> bool {
         let heard = self.flows[SERVER].last_data;
         heard.is_some_and(|heard| open.passed - heard.at - self.tap_rtt(CLIENT) <= AT_ONCE)
-    }
-
-    /// Whether the client's first word came at the heels of a message, which it may have confirmed: for longer than an
-    /// answer to it would have taken, none came, and the client went on by itself.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn may_have_confirmed(&self, wait: &Wait<'_>, from: usize) -> bool {
-        let open =
-            self.open.as_deref().filter(|open| from == CLIENT && open.initiator == CLIENT && open.n > 1);
-        let alone = |open: &Open| open.reply_first.is_none() && wait.index == 0 && open.pieces.is_empty();
-        let long = wait.gap >= wait.rtt().times(ANSWERED_RTTS);
-        wait.last.len <= WORD_MAX && long && open.is_some_and(|open| alone(open) && self.came_at_heels(open))
     }
 
     /// Whether this has the length of the whole message so far: a second try, or the next heartbeat.

@@ -23,7 +23,7 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
 use crate::rules::late_start;
 use crate::tally::ledger::Ledger;
-use crate::words::limits::{BURST_GAP, QUEUED_MIN, RTO_MIN};
+use crate::words::limits::{BURST_GAP, QUEUED_MIN, RTO_MIN, WORD_MAX};
 use crate::words::mark::Mark;
 use crate::words::report::Confidence;
 
@@ -274,6 +274,8 @@ impl Connection {
             && !open.is_unheard
             && (open.waited < Polls::wait_least() || open.waited < self.roles.polls().wait_min())
             && !self.roles.watch()
+            // Behind a full segment, a short one may be a frame of HTTP/2's own.
+            && (segment.payload_len > WORD_MAX || open.reply.last.is_none_or(|last| last.len < self.sizes[SERVER]))
     }
 
     #[inline(always)]

@@ -20,6 +20,8 @@ pub(crate) struct GoesOn {
     last: u16,
     /// How often a server gave out another token after a pause.
     tokens: u16,
+    /// A server has gone on for so long that nobody can have waited for its last word.
+    pub streams: bool,
 }
 
 impl GoesOn {
@@ -47,6 +49,17 @@ impl GoesOn {
     #[inline]
     pub(crate) fn is_loose(self, exchanges: u64) -> bool {
         self.is_suspect() && (self.tokens >= TOKENS_MIN || self.is_some_of(exchanges))
+    }
+
+    /// Whether a client has done so more than once, but not in all of `exchanges`.
+    pub(crate) fn has_gone_on(self, exchanges: u64) -> bool {
+        self.times > 1 && self.is_some_of(exchanges)
+    }
+
+    /// Whether a client has done so in nearly all of `exchanges`, of which the setup and the present one may not count.
+    pub(crate) fn always_goes_on(self, exchanges: u64) -> bool {
+        let times = u64::from(self.times).saturating_add(2).saturating_mul(SHARE);
+        self.times > 1 && times >= exchanges.saturating_mul(SHARE - 1)
     }
 
     #[cold]

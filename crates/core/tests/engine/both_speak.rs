@@ -243,13 +243,18 @@ fn a_message_that_was_acknowledged_alone_may_be_complete() {
 
 /// Keys and moves of a mouse, 12 bytes each, and a host that acknowledges them every 200 ms (frames 176 to
 /// 217 of a remote desktop): the first of two may be a message of its own, which needs no answer, though
-/// nothing has acknowledged it. 30 ms later an answer could hardly have come.
+/// nothing has acknowledged it. 30 ms later an answer could hardly have come, which says something of what an
+/// end says in answer.
 #[test]
 fn what_was_not_answered_in_time_may_need_no_answer() {
     for (pause, most) in [(172, Likely), (30, Certain)] {
         let text = format!("handshake\n +1 C 12\n +{pause} C 12\n +0.5 S ack\n +11 S 60\n +0 C ack");
         let seen = log(text).rtt(ms(0.2)).seen_at(End::Client);
-        assert_eq!(seen.exchange(1).of(Cause::SenderThink).confidence, most, "{pause}: {seen}");
+        assert_eq!(seen.exchange(1).of(Cause::SenderThink).confidence, Likely, "{pause}: {seen}");
+        let beside = "+5 C 60\n +0.5 S 90\n +3 S 90\n +0 C ack\n".repeat(2);
+        let text = format!("handshake\n {beside} +1 C 60\n +0.5 S 90\n +{pause} S 90\n +0 C ack");
+        let seen = log(text).rtt(ms(0.2)).seen_at(End::Server);
+        assert_eq!(seen.exchange(3).of(Cause::SenderThink).confidence, most, "{pause}: {seen}");
     }
 }
 
@@ -336,4 +341,36 @@ fn what_follows_an_answer_to_what_is_missing_may_be_a_question() {
     let seen = log(text).rtt(ms(20)).seen_at(End::Client);
     let lines = seen.lines(Cause::ServerThink, Client);
     assert!(lines.iter().all(|line| line.confidence == Possible), "{seen}");
+}
+
+/// A client asks in two writes 20 ms apart. If the first is as long as what it has asked by itself before (a keep-alive of 29
+/// bytes that has its own answer), or if it has gone on now and then without an answer, each may be a question; if it always
+/// asks like that, or nothing is known of it, they are likely one.
+#[test]
+fn two_writes_may_be_two_questions() {
+    let asks = |first: u32| format!("+500 C {first} #q\n q+2 S ack\n q+20 C 300\n +10 S 50\n +0 C ack\n");
+    let known = |len: u32| format!("+500 C {len}\n +10 S 25\n +0 C ack\n");
+    let cases = [
+        (known(29).repeat(2) + &asks(29), Possible),
+        (known(40).repeat(2) + &asks(70), Likely),
+        ((known(40) + &asks(70)).repeat(4), Possible),
+        (asks(70).repeat(5), Likely),
+    ];
+    for (text, sure) in cases {
+        log(format!("handshake\n {text}")).rtt(ms(1)).both_ends(|seen| {
+            let last = seen.exchange(seen.count(Kind::Exchange));
+            assert!(last.ns(Cause::SenderThink, Client) >= ms(19), "{seen}");
+            assert_eq!(last.of(Cause::SenderThink).confidence, sure, "{seen}");
+        });
+    }
+}
+
+/// A word of 7 bytes follows the server's message by 15 ms and the question by another 60, on a path of 250 ms (DOF): it may
+/// have confirmed that message.
+#[test]
+fn a_word_that_comes_sooner_than_what_follows_may_have_confirmed() {
+    let text = "handshake\n +27 C 8\n +20 S 27\n +15 C 7 #word\n word+60 C 242\n +17 S 195\n +0 C ack";
+    log(text).rtt(ms(250)).both_ends(|seen| {
+        assert_eq!(seen.exchange(2).of(Cause::SenderThink).confidence, Possible, "{seen}");
+    });
 }

@@ -5,7 +5,7 @@ use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::{Confidence, Kind};
 use tcpwhy_wire::Endpoint;
 
-use crate::packet_log::{CLIENT, End, each, log, ms};
+use crate::packet_log::{CLIENT, End, SERVER, each, log, ms};
 use crate::seen::Seen;
 
 /// A client's preface with its SETTINGS, the server's, and both acknowledged (RFC 9113, 3.4 and
@@ -140,7 +140,7 @@ fn a_pause_beside_what_may_be_pings_is_no_more_than_possible() {
         let call = format!("+5 C 445\n {ping} +60 S 353\n +0 C ack\n");
         let text = "handshake\n".to_owned()
             + &call.repeat(4)
-            + "+5 C 445\n +0 S ack\n +100 C 445\n +60 S 353\n +0 C ack";
+            + "+5 C 300\n +0 S ack\n +100 C 445\n +60 S 353\n +0 C ack";
         let seen = Seen::of(log(text).rtt(ms(20)).capture(End::Client).split_off(3), "later");
         let last = seen.exchange(seen.count(Kind::Exchange));
         assert!(last.ns(Cause::SenderThink, Client) >= ms(100), "{seen}");
@@ -380,4 +380,20 @@ fn an_answer_of_headers_behind_room_is_the_answer() {
     let seen = log(text).rtt(ms(360)).seen_at(End::Client);
     let thought = seen.exchange(3).ns(Cause::ServerThink, Server);
     assert!(thought >= ms(1_029) && thought <= ms(1_031), "{seen}");
+}
+
+/// A browser opens HTTP/2's window while an encrypted reply is in full flow, in a session whose beginning is not read: the
+/// reply goes on, and no round trip is waited for twice. Behind the reply's end, the same bytes may ask for something.
+#[test]
+fn a_reply_in_full_flow_goes_on_behind_a_frame() {
+    let rtt = ms(60);
+    let ends = [CLIENT, Endpoint { port: 443, ..SERVER }];
+    for (behind, alone) in [(4.5, 0), (40.0, 1)] {
+        let text = format!(
+            "handshake\n +5 C 347\n +1 S 1448x10 more every=1 #r\n r+{behind} C 35\n +0 S ack\n r+10 S 1448x20 more every=1\n +0 S 700\n +0 C ack"
+        );
+        let seen = log(text).rtt(rtt).between(ends).seen_at(End::Client);
+        assert_eq!(seen.count(Kind::OneWay), alone, "{seen}");
+        seen.exchange(1).elapsed(ms(90), ms(0.1));
+    }
 }

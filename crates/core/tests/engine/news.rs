@@ -360,3 +360,71 @@ fn what_follows_the_reply_of_a_server_that_often_speaks_unasked_may_be_news() {
         });
     }
 }
+
+/// A mail server writes the first line of its greeting, `220-`, and the second one, `220 `, only after six seconds, to see
+/// whether the client can wait (postscreen's greet delay). A client may not speak before the last line (RFC 5321, 4.2.1). The
+/// same within a reply, whether there is one command at a time or several (RFC 2920).
+#[test]
+fn lines_that_are_still_to_come_are_waited_for() {
+    let (rtt, first, pause) = (ms(20), ms(8), ms(6_000));
+    let wait = [
+        (Cause::SenderThink, Side::Server, pause),
+        (Cause::RoundTrip, Side::Path, rtt),
+        (Cause::ServerThink, Side::Server, first),
+    ];
+    let lines = "+8 S 39 answers opens #first\n +0 C ack\n first+6000 S 39 answers ends\n +0 C ack";
+    let next = "+0.1 C 16 asks\n +3 S 198 answers\n +0 C ack";
+    log(format!("handshake\n {lines}\n {next}")).rtt(rtt).both_ends(|seen| {
+        let greeting = seen.exchange(1).is(&wait);
+        assert_eq!(greeting.of(Cause::SenderThink).confidence, Likely, "{seen}");
+        seen.exchange(2)
+            .is(&[(Cause::RoundTrip, Side::Path, rtt), (Cause::ServerThink, Side::Server, ms(3))]);
+    });
+    let three = "+8 S 39 answers opens #first\n +0 C ack\n first+3000 S 30\n +0 C ack\n first+6000 S 39 answers ends\n +0 C ack";
+    log(format!("handshake\n +5 S 30 answers\n {next}\n +1 C 16 asks\n {three}\n {next}"))
+        .rtt(rtt)
+        .both_ends(|seen| {
+            assert!(seen.exchange(3).of(Cause::SenderThink).ns >= pause, "{seen}");
+        });
+    for beside in ["", "+0 C 30 asks\n +0 C 40 asks\n +1 S 20 answers\n +0 S 20 answers\n +0 C ack\n"] {
+        let text =
+            format!("handshake\n +5 S 30 answers\n {next}\n {beside} +1 C 16 asks #q\n {lines}\n {next}");
+        log(text).rtt(rtt).both_ends(|seen| {
+            let asked = seen.exchange(if beside.is_empty() { 3 } else { 5 });
+            let spent = asked.of(Cause::SenderThink).ns.max(asked.of(Cause::ServerThink).ns);
+            assert!(spent >= pause, "{beside}: {seen}");
+        });
+    }
+}
+
+/// Both ends of a failover say 49 bytes each minute by timers of their own, one or the other first, some milliseconds apart,
+/// while questions are answered at once (DHCP failover's CONTACT): neither answers the other.
+#[test]
+fn what_either_end_says_each_minute_may_answer_nothing() {
+    let (by_client, by_server) = ("+60000 C 49\n +9 S 49\n +0 C ack\n", "+60000 S 49\n +7 C 49\n +0 S ack\n");
+    let asks = "+5000 C 215\n +1 S 57\n +0 C ack\n";
+    let text = format!(
+        "handshake\n {asks} {by_server} {asks} {by_client} {by_client} {by_server} {by_client} {asks}"
+    );
+    let seen = log(text).rtt(ms(0.3)).seen_at(End::Client);
+    let waits: Vec<&Line> = [Side::Client, Side::Server]
+        .into_iter()
+        .flat_map(|side| seen.lines(Cause::ServerThink, side))
+        .filter(|line| line.ns > ms(2))
+        .collect();
+    assert_eq!(waits.len(), 5, "{seen}");
+    assert!(waits.iter().filter(|line| line.confidence > Possible).count() <= 2, "{seen}");
+}
+
+/// A device sends its measurements every 80 ms, in two segments each, and answers a command now and then: once it has sent them for
+/// longer than anybody waits, those behind the next command are no answer to that either (frames 878 to 1029 of a PMU).
+#[test]
+fn a_stream_that_has_gone_on_before_goes_on() {
+    let measures = |count: usize| "+80 S 1448 more #full\n +0 C ack\n full+0.45 S 364\n".repeat(count);
+    let command = "+10 C 18\n +3 S 456\n +0 C ack\n";
+    for (before, sure) in [(90, Possible), (40, Likely)] {
+        let text = format!("handshake\n {command}{}{command}{}{command}", measures(before), measures(45));
+        let seen = log(text).rtt(ms(0.4)).seen_at(End::Client);
+        assert_eq!(seen.exchange(2).of(Cause::SenderThink).confidence, sure, "{before}: {seen}");
+    }
+}

@@ -286,6 +286,7 @@ impl PacketLog {
                 "asks" => draft.message = Some((Role::Asks, value.parse().ok())),
                 "opens" => ends = [true, false],
                 "part" => ends = [false; 2],
+                "ends" => ends = [false, true],
                 "greets" => draft.message = Some((Role::Greets, None)),
                 "tells" => draft.message = Some((Role::Tells, None)),
                 "serves" => draft.message = Some((Role::Neither, None)),

@@ -400,3 +400,67 @@ fn what_a_client_answers_by_closing_is_a_farewell_behind_a_window() {
         assert_eq!(thought.is_some_and(|thought| thought >= 100), waited, "{asks} {ends}: {exchanges:#?}");
     }
 }
+
+/// A server answers a request sent with the Finished at once, right behind its tickets, and ends the idle session after a minute
+/// by an alert and FIN, which its client answers in the same way; nobody had waited for that. The same of HTTP/2's PING, a
+/// minute after a question that the server only acknowledges, and its echo.
+#[test]
+fn an_alert_or_a_ping_after_a_minute_answers_nothing() {
+    let alert = "finished+0 S ack\n +0.6 S 287\n +0.4 S 287\n +1 S 263 #told\n told+1 C ack\n told+65000 S 24\n +0 S fin\n +0.1 C 24\n +0 C fin";
+    let text = format!(
+        "handshake\n +3 C 517 asks #hello\n hello+8 S 2200 answers #flight\n flight+21 C 64 #finished\n +1 C 497\n {alert}"
+    );
+    for end in End::BOTH {
+        let exchanges = exchanges(&text, end);
+        assert!(exchanges.iter().all(|exchange| exchange.elapsed < ms(200)), "{end:?}: {exchanges:#?}");
+        let asked = exchanges.iter().filter(|exchange| exchange.kind == Kind::Exchange);
+        assert!(asked.clone().all(|exchange| exchange.initiator == Side::Client), "{end:?}: {exchanges:#?}");
+    }
+    let text = "handshake\n +0 C 82 #preface\n +0 S 46\n +0 C 9\n preface+1 S 9 #ready\n ready+5 C 445\n +60 S 353\n +2 C 62 #q\n q+1 C 9\n q+40 S ack\n q+58800 C 17\n +1 S 17\n +0 C ack";
+    let log = log(text).rtt(ms(60));
+    for end in End::BOTH {
+        let exchanges = read_marked(&log.capture(end), |_| Vec::new()).connections[0].exchanges.clone();
+        assert!(exchanges.iter().all(|exchange| exchange.elapsed < ms(200)), "{end:?}: {exchanges:#?}");
+    }
+}
+
+/// Several encrypted questions leave at once, and their answers come one after the other: the time before the second is no
+/// pause in one answer. One question in two records has one.
+#[test]
+fn a_pause_between_several_answers_is_no_more_than_possible() {
+    for (asked, sure) in [
+        ("C 900\n +0.2 C 700\n +0.2 C 910\n +0.2 C 690", Confidence::Possible),
+        ("C 900", Confidence::Likely),
+    ] {
+        let text = format!(
+            "{ASKED} question+60 S 1300\n +0 S 300\n +0 C ack\n +30 {asked} #last\n last+30 S 1100 #told\n told+170 S 900\n +0 C ack"
+        );
+        for end in End::BOTH {
+            let exchanges = exchanges(&text, end);
+            let pauses = exchanges.iter().flat_map(|exchange| &exchange.bill);
+            let surest = pauses
+                .filter(|line| {
+                    line.cause == Cause::SenderThink && line.side == Side::Server && line.ns >= ms(170)
+                })
+                .map(|line| line.confidence)
+                .max();
+            assert_eq!(surest, Some(sure), "{end:?}: {exchanges:#?}");
+        }
+    }
+}
+
+/// A browser confirms what its server has said by itself, and asks something 9 ms later: nobody had waited for that (frames 104
+/// to 119 of a browser's capture).
+#[test]
+fn a_question_behind_a_confirmation_is_one() {
+    let pushes =
+        "+9000 S 71\n +0 S 39\n +1 C 35\n +0.1 C 39 #told\n told+9 C 1300\n +30 S 900\n +0 C ack\n".repeat(2);
+    let text = format!("{ASKED} question+60 S 1300\n +0 S 300\n +0 C ack\n {pushes}");
+    for end in End::BOTH {
+        let exchanges = exchanges(&text, end);
+        let last = exchanges.last().expect("a question");
+        let pause = last.bill.iter().find(|line| line.cause == Cause::SenderThink && line.ns >= ms(8));
+        let sure = pause.map(|line| line.confidence);
+        assert_eq!(sure, Some(Confidence::Possible), "{end:?}: {exchanges:#?}");
+    }
+}

@@ -75,6 +75,11 @@ impl Frames {
         self.record = self.record.or_else(|| record.map(|record| (record, false)));
     }
 
+    /// Whether a client's segment has been left out since then, although nothing proves HTTP/2.
+    pub(crate) fn has_passed_since(&self, at: Instant) -> bool {
+        self.left_out[CLIENT].get().is_some_and(|last| last >= at) && !self.tells_who_asks()
+    }
+
     /// When the client last sent window updates.
     pub(crate) fn last_window(&self) -> Option<Instant> {
         self.left_out[CLIENT].get().filter(|_| self.record.is_some_and(|(record, _)| record > 0))
