@@ -200,7 +200,7 @@ impl Connection {
         let account = open.reply.settle();
         match account.usual() {
             _ if self.is_told_late() || self.is_way_to_show(closed.n) => {
-                self.hand_over(closed, account, ledger)
+                self.hand_over(closed, account, ledger);
             }
             Some(usual) => ledger.close(&closed, &usual.told()),
             None => ledger.close(&closed, account.bill()),
