@@ -477,7 +477,7 @@ impl Connection {
         if self.may_not_be_asked() {
             think.doubt();
         }
-        self.note_beat((parked.bytes, bytes), parked.idle, wait, &mut think);
+        self.note_beat((parked.bytes, bytes), parked.idle);
         account.charge_split(&think);
         account.absorb(answer);
         round_trip::charge_way_back(&self.pair(), &mut account, Kind::Exchange, CLIENT, last);

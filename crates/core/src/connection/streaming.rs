@@ -26,9 +26,7 @@ impl Connection {
         let said = if ask.expects == Expects::Nothing { Some(ask.question) } else { ask.answer };
         let begun = ask.parts[1] > 1 || ask.expects == Expects::Nothing;
         let n = ask.n;
-        // Without identifiers nothing else may come before the rest of a reply.
-        let may_end = mark.id.is_some() || ask.expects == Expects::Nothing;
-        if !mark.first && begun && may_end && said.is_some_and(|said| fell_silent(&said, now, acked)) {
+        if !mark.first && begun && said.is_some_and(|said| fell_silent(&said, now, acked)) {
             self.close_asked_number(n, ledger);
             return Answered::ByNews;
         }

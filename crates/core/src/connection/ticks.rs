@@ -12,7 +12,6 @@ use super::turn::Silence;
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
 use crate::bill::revise::Revision;
-use crate::bill::split::Split;
 use crate::estimate::grid::{DISTANCE_MIN, Grid, MAY_MIN};
 use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER, side};
@@ -217,25 +216,14 @@ impl Connection {
         beats
     }
 
-    /// The client has said as many bytes as the server had, `wait` later and after an idle time. Doubts that it answered if
-    /// either end has begun with as many.
+    /// The client has said as many bytes as the server had before, after an idle time.
     #[cold]
     #[inline(never)]
-    pub(super) fn note_beat(
-        &mut self,
-        (said, len): (u64, u64),
-        idle: Duration,
-        wait: Duration,
-        think: &mut Split,
-    ) {
+    pub(super) fn note_beat(&mut self, (said, len): (u64, u64), idle: Duration) {
         let Ok(len) = u32::try_from(len) else { return };
-        if said != u64::from(len) || idle < BEAT_AFTER {
-            return;
-        }
-        self.roles.seldom_mut().beat_len = len;
-        self.roles.look();
-        if self.roles.question_len == len && may_cross(said, len, (idle, wait)) {
-            think.doubt();
+        if said == u64::from(len) && idle >= BEAT_AFTER {
+            self.roles.seldom_mut().beat_len = len;
+            self.roles.look();
         }
     }
 

@@ -89,24 +89,12 @@ pub(super) fn apart_with_one_stamp(pair: &Pair<'_>, open: &Open, segment: &Segme
 }
 
 /// How certain the rest of a wait can be beside a delay that was measured with ticks longer than those of most hosts: if
-/// nothing but the answer shows how long they are, it was perhaps much later, or the capture's clock was set. Nor is what a
-/// possible loss leaves its server's for certain, for its timer is an estimate.
+/// nothing but the answer shows how long they are, it was perhaps much later, or the capture's clock was set.
 #[inline]
 pub(super) fn surest_of_rest(server: &Flow, split: &Split) -> Confidence {
     let clock = &server.clock;
     let guessed = split.has(Cause::Queueing.bit()) && clock.ticks_slowly() && !clock.is_rated();
-    let lost = split.has(LOSSES) && is_loss_possible(split);
-    if guessed || lost { Confidence::Possible } else { Confidence::Certain }
-}
-
-/// The causes of a repair.
-const LOSSES: u32 = Cause::Rto.bit() | Cause::Loss.bit();
-
-#[cold]
-fn is_loss_possible(split: &Split) -> bool {
-    let possible =
-        |charge: &Charge| charge.confidence == Confidence::Possible && LOSSES & charge.cause.bit() != 0;
-    split.charges().any(possible)
+    if guessed { Confidence::Possible } else { Confidence::Certain }
 }
 
 /// By how much a reply that is billed to its server seems late by the server's time stamps.
