@@ -177,8 +177,7 @@ impl Accounts<'_> {
     fn on_pause_stood(mut self, sender: Side, pause: Pause, packet: u64) -> Duration {
         let charged = pause::CAUSES.into_iter().zip(pause.charged);
         let stood = charged.map(|(cause, ns)| self.take_back(cause, sender, ns)).sum();
-        let late = Charge::new(Cause::Queueing, sender, stood, Confidence::Possible);
-        self.settled.charge(&late.evidence(pause.packet, packet));
+        self.settled.charge(&may_have_stood(stood, sender).evidence(pause.packet, packet));
         stood
     }
 
@@ -292,6 +291,11 @@ const REPAIRS: [Cause; 3] = [Cause::Rto, Cause::Loss, Cause::SynRetransmit];
 
 fn own_pace(ns: Duration, packet: u64, sender: Side) -> Charge {
     Charge::new(Cause::SenderThink, sender, ns, Confidence::Likely).evidence(packet, 0)
+}
+
+/// What the path may have taken.
+fn may_have_stood(ns: Duration, sender: Side) -> Charge {
+    Charge::new(Cause::Queueing, sender, ns, Confidence::Possible)
 }
 
 fn send_buffer(ns: Duration, sender: Side, [begins, ends, released]: [u64; 3], form: Form) -> Charge {

@@ -20,6 +20,11 @@ const COUNTING_TTLS: RangeInclusive<u8> = 65..=128;
 const PACKET_MIN: Duration = Duration::from_micros(10);
 
 impl Connection {
+    /// Whether the capture stands at least as near to this end as to the other.
+    pub(super) fn is_near(&self, end: usize) -> bool {
+        self.tap_rtt(end) <= self.tap_rtt(1 - end)
+    }
+
     /// The path beyond the host that acknowledges for the server, if there can be one.
     #[inline]
     pub(super) fn beyond(&self) -> Option<Beyond> {

@@ -387,13 +387,10 @@ impl Connection {
         let answer = self.open.as_deref().filter(|open| from == open.initiator);
         let beside_answer =
             answer.and_then(|open| open.reply_first).is_some_and(|first| segment.ack.after(first));
-        let asked = self.open.as_deref().filter(|open| from != open.initiator && index == 0);
-        let asked =
-            asked.and_then(|open| open.request.last.filter(|asked| last.at - asked.at == open.waited));
         Wait {
             flow: &self.flows[from],
             peer: &self.flows[1 - from],
-            asked: asked.map_or(0, |asked| asked.packet),
+            asked: if index == 0 { self.asked_by(from, last) } else { 0 },
             segment,
             class,
             last,
@@ -410,11 +407,6 @@ impl Connection {
             coarse: !self.fine,
             speaks_unasked: from == SERVER && self.roles.pushes_often(),
         }
-    }
-
-    /// Whether the capture stands at least as near to this end as to the other.
-    pub(super) fn is_near(&self, end: usize) -> bool {
-        self.tap_rtt(end) <= self.tap_rtt(1 - end)
     }
 
     /// The rate at which the path delivers this end's bytes, as far as that has been seen.

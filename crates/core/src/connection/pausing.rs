@@ -7,7 +7,7 @@ use super::Connection;
 use crate::bill::exchange::Open;
 use crate::estimate::rounds::RoundBeyond;
 use crate::flow::ends::{CLIENT, SERVER};
-use crate::flow::segment_class::SendQueue;
+use crate::flow::segment_class::{LastData, SendQueue};
 use crate::rules::rounds_beyond;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
@@ -51,6 +51,14 @@ impl Connection {
         let way = wait.rtt_to_sender;
         let lasts = wait.gap <= way && wait.gap >= way.divided_by(SHRINKS_TO);
         lasts && wait.last.flight > 2 * wait.mss && self.varies(from)
+    }
+
+    /// The last packet of a request, where `first` is the segment that answers it; 0 if there is none.
+    pub(super) fn asked_by(&self, from: usize, first: &LastData) -> u64 {
+        let open = self.open.as_deref().filter(|open| from != open.initiator);
+        let asked =
+            open.and_then(|open| open.request.last.filter(|asked| first.at - asked.at == open.waited));
+        asked.map_or(0, |asked| asked.packet)
     }
 
     /// Whether an end that asks paused between two whole writes, before it had heard anything: they may be two messages.

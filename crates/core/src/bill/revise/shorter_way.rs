@@ -2,6 +2,7 @@
 
 use tcpwhy_wire::Duration;
 
+use super::may_have_stood;
 use crate::bill::account::Account;
 use crate::bill::charge::Charge;
 use crate::bill::line::LineView;
@@ -21,8 +22,7 @@ impl Account {
             let Some(place) = self.place_of(cause, cause.side(asker)) else { continue };
             let packets = self.open().lines[place].evidence[0];
             let ns = self.take_back(cause, asker, left);
-            let late = Charge::new(Cause::Queueing, asker, ns, Confidence::Possible);
-            self.charge(&Charge { evidence: packets, ..late });
+            self.charge(&Charge { evidence: packets, ..may_have_stood(ns, asker) });
             left -= ns;
         }
         self.temper(|line| WAYS.contains(&line.cause)); // how long it was then, no packet of its own shows
