@@ -61,7 +61,7 @@ impl HeldBack {
         reply: Option<LateReply>,
     ) -> Option<Finished> {
         if self.finished.capacity() == 0 {
-            self.finished.reserve_exact(1); // most connections hold one, and room for four is 1.5 KB
+            self.finished.reserve_exact(1); // most connections hold one at most
         }
         self.finished.push_back(Finished { closed, account: std::mem::take(account), reply });
         if self.finished.len() > HELD_MAX { self.finished.pop_front() } else { None }

@@ -85,20 +85,20 @@ struct Run {
     longest: Duration,
     bytes: u64,
     intervals: u32,
-    /// Bytes that took a quarter of the time or less that those before them had taken, or all behind them.
-    quick: u64,
+    /// Bytes that took a quarter of the time or less that those before them had taken, or all behind them; 4 GB of them are enough.
+    quick: u32,
 }
 
 impl Run {
     /// How many bytes came much faster than those before them, or than all with `bytes` that took `interval`.
-    fn quick_with(&self, interval: Duration, bytes: u32) -> u64 {
+    fn quick_with(&self, interval: Duration, bytes: u32) -> u32 {
         let ns = |time: Duration| time.as_nanos().max(0) as u128;
         let (own, before) = (ns(interval) * u128::from(self.bytes), ns(self.over) * u128::from(bytes));
         let all = (ns(interval) + ns(self.over)) * u128::from(self.bytes);
         if ns(self.over) * u128::from(self.bytes + u64::from(bytes)) * QUICK < all {
-            self.bytes
+            u32::try_from(self.bytes).unwrap_or(u32::MAX)
         } else if own * QUICK < before {
-            self.quick + u64::from(bytes)
+            self.quick.saturating_add(bytes)
         } else {
             self.quick
         }
@@ -212,7 +212,7 @@ impl RateEstimator {
             return;
         }
         if !whole && best.short.is_none_or(|short| rate.compare(short).is_gt()) {
-            (best.short, best.jerks) = (Some(rate), quick.saturating_mul(2) > bytes);
+            (best.short, best.jerks) = (Some(rate), u64::from(quick) * 2 > bytes);
         }
         if whole {
             best.on_whole(rate, self.blurred);
