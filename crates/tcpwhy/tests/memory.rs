@@ -108,7 +108,9 @@ fn the_allocator_has_given_what_the_budget_counts() {
             println!("{said}");
             most = most.max(live);
             let lists = if listing == Listing::None { 0 } else { LISTS };
-            if live > held / 10 * 11 + BESIDE + lists || peak > MEMORY / 10 * 11 + lists {
+            // The segments that wait for several threads are not among what the budget bounds.
+            let most_allowed = if threads == 1 { MEMORY / 10 * 11 } else { MEMORY / 8 * 9 };
+            if live > held / 10 * 11 + BESIDE + lists || peak > most_allowed + lists {
                 wrong.push(said);
             }
         }
