@@ -222,6 +222,14 @@ fn in_one_file(log: PacketLog) -> Seen {
     Seen::of(both, "both ends in one file")
 }
 
+/// Each packet seen by two interfaces of one host.
+fn on_two_interfaces(once: &[Segment]) -> Vec<Segment> {
+    let again = once.iter().map(|segment| Segment { at: segment.at + ms(0.1), ..*segment });
+    let mut both: Vec<_> = once.iter().copied().chain(again).collect();
+    both.sort_by_key(|segment| segment.at); // stable
+    both
+}
+
 /// A SYN-ACK without a number passes twice within less than any timer: its client is not near the
 /// second sighting.
 #[test]
@@ -255,9 +263,7 @@ fn acknowledgements_seen_again_right_behind_others_hide_no_link() {
         .without_timestamps()
         .without_ip_ids();
     let once = log.capture(End::Client);
-    let copies = once.iter().map(|segment| Segment { at: segment.at + ms(0.1), ..*segment });
-    let mut doubled: Vec<_> = once.iter().copied().chain(copies).collect();
-    doubled.sort_by_key(|segment| segment.at); // stable
+    let doubled = on_two_interfaces(&once);
     let [once, twice] = [(once, "once"), (doubled, "twice")].map(|(seen, name)| Seen::of(seen, name));
     let [link, seen] = [&once, &twice].map(|seen| seen.exchange(5).ns(Cause::Bandwidth, Path));
     assert!(link >= ms(40) && link == seen, "{link}: {twice} but {once}");
@@ -305,10 +311,7 @@ fn what_passes_both_ends_was_on_its_way_in_between() {
 fn a_copy_that_passes_twice_says_nothing_of_its_original() {
     let text = settled(3) + "+5 C 150 #q\n q+238 C 300..450\n q+200 S 200\n +0 C ack";
     let once = log(text).rtt(ms(40)).capture(End::Client);
-    let copies = once.iter().map(|segment| Segment { at: segment.at + ms(0.1), ..*segment });
-    let mut doubled: Vec<_> = once.iter().copied().chain(copies).collect();
-    doubled.sort_by_key(|segment| segment.at); // stable
-    let seen = Seen::of(doubled, "twice");
+    let seen = Seen::of(on_two_interfaces(&once), "twice");
     let think = seen.exchange(4).ns(Cause::ServerThink, Server);
     assert!((think - ms(200)).max(ms(200) - think) <= ms(2), "{seen}");
 }
