@@ -192,7 +192,10 @@ impl RateEstimator {
         let Some(last) = last.filter(|_| behind) else { return };
         let best = self.best.get_or_insert_default();
         let run = &mut best.run;
-        run.quick = run.quick_with(now - last, bytes);
+        // Only a rate of short runs asks.
+        if best.whole.is_none() {
+            run.quick = run.quick_with(now - last, bytes);
+        }
         run.over += now - last;
         run.longest = run.longest.max(now - last);
         run.bytes += u64::from(bytes);
