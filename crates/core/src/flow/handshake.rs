@@ -163,7 +163,7 @@ impl Setup {
     }
 
     fn discard_copies(&mut self, at: Instant, echoed: u32) {
-        let Some(rare) = self.rare.as_mut().filter(|rare| rare.syn_count == 1) else { return };
+        let Some(rare) = &mut self.rare else { return };
         let stamped = rare.syn_acks.len() == rare.syn_ack_count as usize;
         let is_last = rare.syn_acks.last().is_none_or(|(_, stamp)| *stamp == echoed);
         let taken = rare.syn_acks.iter().position(|(_, stamp)| *stamp == echoed);

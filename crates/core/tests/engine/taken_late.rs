@@ -72,6 +72,24 @@ fn the_copy_that_was_taken_repaired_what_was_lost_before_it() {
     assert!(off(seen.setup().of(Cause::Handshake).ns, ms(5_000)) <= ms(1), "{seen}");
 }
 
+/// A path to the client that stands for 1.5 s, seen at the server (frames 3 to 50 of a blog's capture): the client repeats its
+/// SYN, and the server its SYN-ACK, but the ACK echoes the stamp of the first one. Nothing was lost.
+#[test]
+fn a_syn_that_was_repeated_while_the_syn_ack_stood_repaired_nothing() {
+    let text = "@0 C syn #syn
+         syn+0 S syn #first
+         syn+1100 C syn #again
+         again+0 S syn
+         again+97 S syn
+         first+0 C ack late=1500
+         +1520 C 44 #hello
+         hello+0 S ack
+         +5 S 100
+         +0 C ack";
+    let seen = log(text).rtt(ms(9)).seen_at(End::Server);
+    seen.setup().elapsed(ms(1_509), ms(1)).never(Cause::SynRetransmit);
+}
+
 /// A mail server greets 12 ms after the ACK of its first SYN-ACK, which took 10 s (frames 84 to 102
 /// of that capture): before, it knew of no connection, and the client's retransmitted SYNs do not
 /// show how far away it is. If nothing ever times the path to the client, the round trip at the
