@@ -77,14 +77,15 @@ fn is_of_server_timer(excess: Duration) -> bool {
     (1..=3).flat_map(timers).any(|timer| near(excess, timer))
 }
 
-/// The delay on the path of a SYN-ACK that echoes the first of several SYNs, where no timer of the
-/// server fits and only the last SYN may have triggered a retransmission: the part of `excess`, its
-/// time above the round trip, after that SYN.
+/// The delay on the path of the SYN-ACK behind the last of several SYNs: the part of `excess`, its time
+/// above the round trip, after that one. No timer of the server fits, and only the last SYN may have
+/// triggered a retransmission; or the SYN-ACK answers the last SYN, sooner than a lost one is sent again.
 #[cold]
 fn stood_behind_the_last(setup: &Setup, excess: Duration) -> Duration {
     let above = excess - (setup.last_syn().0 - setup.first_syn.0);
-    let stood = setup.is_first_answered() && !is_of_server_timer(excess) && above >= QUEUED_MIN;
-    if stood { above } else { Duration::ZERO }
+    let first = setup.is_first_answered() && !is_of_server_timer(excess);
+    let stood = first || setup.is_last_answered() && above < LOST_AFTER;
+    if stood && above >= QUEUED_MIN { above } else { Duration::ZERO }
 }
 
 /// How certain it is that a host's timer sent the copies: no timer is shorter, but a path or a

@@ -344,3 +344,27 @@ fn a_handshake_twice_as_long_as_the_path_that_the_next_exchange_shows_may_have_m
         assert_eq!(way, if queue.is_some() { ms(26) } else { ms(26 + late) }, "{seen}");
     }
 }
+
+/// The second SYN, 1,042 ms behind the first, is answered after 152 ms, twice the RTT (frames 76 to 500 of a course's capture): a
+/// wait for a retransmission is over as that leaves.
+#[test]
+fn a_syn_timer_has_no_part_of_what_its_copy_took() {
+    let text = "@0 C syn lost
+         @1042 C syn #again
+         again+0 S syn late=76
+         +0 C ack
+         +0.3 C 517 #hello
+         hello+0 S ack
+         hello+0 S 2000
+         +0 C ack
+         +5 C 90 #next
+         next+0 S 100
+         +0 C ack";
+    for text in [text.to_owned(), text.replace("late=76", "")] {
+        let late = if text.contains("late") { 76 } else { 0 };
+        let seen = log(text).rtt(ms(76)).seen_at(End::Client);
+        let setup = seen.setup();
+        assert_eq!(setup.of(Cause::SynRetransmit).ns, ms(1_042), "{seen}");
+        assert_eq!(parts(setup.exchange), (ms(76), ms(late), (late > 0).then_some(Possible)), "{seen}");
+    }
+}
