@@ -226,6 +226,33 @@ fn a_clock_of_whole_seconds_shows_nothing_for_certain() {
     }
 }
 
+/// In a mobile network's capture every packet lies 100 ms behind the one before: what anonymised it made the times up, and the
+/// report says so. Questions and answers that a clock has timed lie at two distances, however equal each is.
+#[test]
+fn times_that_were_made_up_show_nothing_for_certain() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("made-up.pcap");
+    let packets: Vec<_> = (0..4).flat_map(|_| talk(Sum::Right)).collect();
+    for (other, said) in [(100_000, true), (40_000, false)] {
+        capture(&path, &packets);
+        let mut bytes = std::fs::read(&path).expect("the capture");
+        let (mut at, mut n, mut us) = (24, 0_u32, 0_u32);
+        while at + 16 <= bytes.len() {
+            let length = u32::from_le_bytes(bytes[at + 8..at + 12].try_into().expect("four bytes"));
+            bytes[at..at + 4].copy_from_slice(&(1_000 + us / 1_000_000).to_le_bytes());
+            bytes[at + 4..at + 8].copy_from_slice(&(us % 1_000_000 * 1_000).to_le_bytes());
+            us += if n % 2 == 0 { 100_000 } else { other } + n % 3 * 100;
+            (at, n) = (at + 16 + length as usize, n + 1);
+        }
+        std::fs::write(&path, bytes).expect("a file");
+        let report = json(&path);
+        assert_eq!(report["capture"]["skipped"].get("equal-distances").is_some(), said, "{report:#}");
+        let exchanges = report["connections"][0]["exchanges"].as_array().expect("exchanges");
+        let lines = exchanges.iter().flat_map(|exchange| exchange["bill"].as_array().expect("a bill"));
+        assert!(!said || lines.clone().all(|line| line["confidence"] == "possible"), "{report:#}");
+    }
+}
+
 /// A router that drops a packet says so by ICMP, and quotes it (frames 255 to 257 of a home's capture, behind a link of 1,492 bytes): why something was lost
 /// is then in the capture. An error that says something else, or is about no segment, is no such reason.
 #[test]

@@ -238,6 +238,9 @@ fn skipped(reason: &str, n: u64) -> String {
         "whole-seconds" => {
             return "all times are whole seconds: what lies between two packets may be a second longer or shorter, and all times are possible at most".to_owned();
         }
+        "equal-distances" => {
+            return "packets lie at equal distances, whoever sent them: what wrote this capture made its times up, and all are possible at most".to_owned();
+        }
         "unsupported-link" => "of an unsupported link type",
         "truncated-header" => "cut off within the TCP header (capture with a larger snap length)",
         "bad-ip-header" => "with an invalid IP header",

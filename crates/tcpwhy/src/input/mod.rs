@@ -11,6 +11,7 @@
 mod aside;
 mod buffer;
 mod damaged;
+mod distances;
 mod index;
 mod lz4;
 mod moment;
@@ -48,7 +49,7 @@ use reading::{Reading, Run};
 use room::Room;
 pub use source::Compression;
 pub use streams::Streams;
-use tally::{All, Take, WHOLE_SECONDS, WRONG_CLOCK};
+use tally::{All, EQUAL_DISTANCES, Take, WHOLE_SECONDS, WRONG_CLOCK};
 pub use trouble::{Failure, Trouble, WindowError};
 pub use zone::Zone;
 
@@ -102,8 +103,8 @@ pub struct FileSummary {
     pub truncated: bool,
     /// Packets without a segment, by reason; `outside-window`: read, but not in the requested window;
     /// `damaged`: places that could not be read; `wrong-checksum`: segments that their receiver dropped;
-    /// `wrong-time`: read, with another time; `wrong-clock` and
-    /// `whole-seconds`: all are read, and no time is relied on.
+    /// `wrong-time`: read, with another time; `wrong-clock`, `whole-seconds` and
+    /// `equal-distances`: all are read, and no time is relied on.
     pub skipped: BTreeMap<&'static str, u64>,
     /// The first places where something was wrong, at most [`MAX_TROUBLES`]; `skipped["damaged"]` counts all.
     pub troubles: Vec<Trouble>,
@@ -182,7 +183,7 @@ impl InputSummary {
     /// Whether an input's clock cannot be relied on.
     pub fn has_unreliable_clock(&self) -> bool {
         let wrong = |file: &FileSummary| {
-            [WRONG_CLOCK, WHOLE_SECONDS].iter().any(|why| file.skipped.contains_key(why))
+            [WRONG_CLOCK, WHOLE_SECONDS, EQUAL_DISTANCES].iter().any(|why| file.skipped.contains_key(why))
         };
         self.files.iter().any(wrong)
     }

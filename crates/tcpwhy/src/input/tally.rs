@@ -5,6 +5,7 @@ use tcpwhy_wire::decode::{Fragments, Put, was_too_large};
 use tcpwhy_wire::{Decoded, Instant, Segment, Skip, decode_usual, payload};
 
 use super::damaged::Senders;
+use super::distances::Distances;
 use super::index::ports_of;
 use super::trouble::{Failure, Trouble};
 use super::{FileSummary, MAX_TROUBLES};
@@ -13,6 +14,8 @@ use super::{FileSummary, MAX_TROUBLES};
 pub(super) const WRONG_CLOCK: &str = "wrong-clock";
 /// The reason of an input that counts whole seconds: nothing of what it times is shorter.
 pub(super) const WHOLE_SECONDS: &str = "whole-seconds";
+/// The reason of an input whose times were made up.
+pub(super) const EQUAL_DISTANCES: &str = "equal-distances";
 /// Fewer packets may all pass as a second begins. Source: none written down.
 const WHOLE_MIN: u64 = 3;
 const SECOND_NS: i64 = 1_000_000_000;
@@ -68,6 +71,7 @@ pub(super) struct Tally {
     wrong_fractions: u64,
     /// Whether a time has a fraction of a second.
     has_fractions: bool,
+    distances: Distances,
     /// ICMP errors that a segment was too large for a link, and the first of them.
     too_large: Option<(u64, u64)>,
     /// Segments that their receiver drops.
@@ -126,6 +130,7 @@ impl Tally {
         segments: &mut (impl Take + ?Sized),
     ) {
         self.segments += 1;
+        self.distances.on_segment(packet.at, ports_of(decoded));
         if !segments.wants(decoded) {
             return;
         }
@@ -217,6 +222,7 @@ impl Tally {
             ("wrong-time", self.wrong_times),
             (WRONG_CLOCK, self.wrong_fractions),
             (WHOLE_SECONDS, if whole { self.packets } else { 0 }),
+            (EQUAL_DISTANCES, if self.distances.are_equal() { self.packets } else { 0 }),
         ];
         file.skipped = reasons.chain(more).filter(|(_, count)| *count > 0).collect();
         file.truncated = self.troubles.iter().any(Trouble::is_truncation);
