@@ -60,6 +60,9 @@ pub(crate) fn varies_from(late: Duration) -> Duration {
 /// By then Linux has acknowledged what it does not answer: its shortest timer, the half of it by which segments that come
 /// more slowly prolong it (tcp_event_data_recv, net/ipv4/tcp_input.c), and a tick of 100 Hz.
 const ACKNOWLEDGED_BY: Duration = Duration::from_millis(70);
+/// By then Windows has, whose timer is 200 ms, and a tick late; and any host (RFC 1122, 4.2.3.2), whether it has been seen to acknowledge or not.
+const WINDOWS_ACKNOWLEDGED_BY: Duration = Duration::from_millis(220);
+const ALL_ACKNOWLEDGED_BY: Duration = Duration::from_millis(500);
 /// What Linux, BSD and macOS begin with; Windows, which may wait for 200 ms, begins with twice as much.
 const UNIX_TTL: u8 = 64;
 
@@ -332,7 +335,8 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     // An end that never acknowledged before answering was hardly ever that late: the delay may be the
     // path's, unless it is within one host.
     let far = (pair.bound[server] || pair.is_ambiguous(server)) && !flow.on_one_host;
-    let late = far && left >= DELAYED_ACK_MIN || left >= ACKNOWLEDGED_BY && acknowledges(pair, open, segment);
+    let late = far && left >= DELAYED_ACK_MIN
+        || left >= ACKNOWLEDGED_BY && had_acknowledged(pair, open, segment, left);
     let late = late && !had_arrived_before(pair, open, segment, left);
     let late = late || had_just_arrived(pair, open, segment, left);
     let late = late || on_its_way::came_first(pair, open, left);
@@ -372,11 +376,12 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     think
 }
 
-/// Whether a server beyond a LAN acknowledges by itself what it takes its time to answer.
-fn acknowledges(pair: &Pair<'_>, open: &Open, segment: &Segment) -> bool {
+/// Whether a server beyond a LAN would have acknowledged by itself what it takes `left` to answer.
+fn had_acknowledged(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> bool {
     // The SYN-ACK is one.
     let seen = pair.flows[open.initiator].acked_bare > 1;
-    seen && segment.ttl <= UNIX_TTL && pair.is_beyond_lan(1 - open.initiator)
+    let soon = seen && (segment.ttl <= UNIX_TTL || left >= WINDOWS_ACKNOWLEDGED_BY);
+    (soon || left >= ALL_ACKNOWLEDGED_BY) && pair.is_beyond_lan(1 - open.initiator)
 }
 
 /// Whether an answer too soon after the last piece of its request, given the path beyond the host that

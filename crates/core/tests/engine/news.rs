@@ -58,7 +58,7 @@ fn reports_by_the_second_are_no_server_that_thinks() {
     assert!(think(&seen) <= ms(16_000), "{}: {seen}", think(&seen));
     let finding = seen.report.findings.iter().find(|finding| finding.cause == Cause::ServerThink);
     assert_eq!(finding.map(|finding| finding.confidence), Some(Possible), "{seen}");
-    let answer = |n: i64| if n % 3 == 0 { "+15 C 7\n +1000 S 33\n" } else { "+0.2 C 7\n +1000 S 33\n" };
+    let answer = |n: i64| format!("+{} C 7\n +40 S ack\n +960 S 33\n", if n % 3 == 0 { 15.0 } else { 0.2 });
     let answers: String = (1..40).map(answer).collect();
     let seen = log(format!("handshake\n +1 C 36\n +3 S 36\n {answers}")).rtt(ms(2)).seen_at(End::Client);
     assert!(think(&seen) >= ms(39_000), "{}: {seen}", think(&seen));

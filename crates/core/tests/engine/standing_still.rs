@@ -365,7 +365,7 @@ fn an_acknowledgement_later_than_any_timer_had_stood() {
 #[test]
 fn an_answer_to_what_the_capture_does_not_have_says_little_of_its_server() {
     for (copy, most) in [("w+1590 C 400..500 unseen #q\n", Possible), ("", Likely)] {
-        let from = if copy.is_empty() { "w+1990" } else { "q+400" };
+        let from = if copy.is_empty() { "w+40 S ack\n w+1990" } else { "q+400" };
         let text = format!(
             "{} +5 C 100 {} #w\n {copy} {from} S 299",
             settled(4),

@@ -172,15 +172,18 @@ fn what_a_path_may_have_taken_that_held_an_answer_up_for_half_as_long_is_possibl
 fn a_server_that_acknowledges_in_time_was_not_at_work_before() {
     let turns = |ack: &str| format!("\n +5 C 100 #q\n {ack}\n q+100 S 200\n +0 C ack").repeat(3);
     let acks = "+40 S ack";
-    for (turn, ack, ttl, sure) in [
-        (acks, "+40 S ack", 64, true),
-        (acks, "+140 S ack", 64, false),
-        (acks, "", 64, false),
-        ("+0 S ack", "", 64, false),
-        ("+0 S ack", "", 128, true),
-        ("", "", 64, true),
+    for (turn, ack, ttl, took, sure) in [
+        (acks, "+40 S ack", 64, 180, true),
+        (acks, "+140 S ack", 64, 180, false),
+        (acks, "", 64, 180, false),
+        ("+0 S ack", "", 64, 180, false),
+        ("+0 S ack", "", 128, 180, true),
+        ("+0 S ack", "", 128, 260, false),
+        ("", "", 64, 180, true),
+        ("", "", 128, 440, true),
+        ("", "", 128, 540, false),
     ] {
-        let text = format!("handshake {}\n +5 C 100 #r\n {ack}\n r+180 S 200\n +0 C ack", turns(turn));
+        let text = format!("handshake {}\n +5 C 100 #r\n {ack}\n r+{took} S 200\n +0 C ack", turns(turn));
         let seen = log(text).rtt(ms(20)).server_ttl(ttl).without_timestamps().seen_at(End::Client);
         let bill = seen.exchange(4);
         let think = bill.of(Cause::ServerThink);
