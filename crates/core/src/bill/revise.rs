@@ -67,6 +67,8 @@ pub(crate) enum Revision<'a> {
     HeldOnce { sender: Side },
     /// The application may have paused behind what was late on the path by this much, and for longer: then that delayed nothing.
     PausedBehind { sender: Side, ns: Duration },
+    /// What was waited for overtook the packets that seemed to be lost before it: that it was a repair is possible.
+    Overtook { sender: Side, ns: Duration },
     /// A beat has shown: up to so much of what the application may have taken before was the pace as well.
     BeatShown { pacing: &'a Charge, unsure: Duration, sender: Side },
     /// The link's rate is known now: this much of the charges to this cause was wrong.
@@ -189,6 +191,15 @@ impl Accounts<'_> {
         }
     }
 
+    /// What seemed to be lost has come.
+    fn on_overtaken(self, sender: Side, ns: Duration) {
+        for account in [self.pending, self.blocked, Some(self.settled)].into_iter().flatten() {
+            for cause in [Cause::Loss, Cause::Rto] {
+                account.doubt_part(cause, sender, ns);
+            }
+        }
+    }
+
     /// What blocked the sender is its own pace.
     fn on_own_pace(&mut self, packet: u64, sender: Side) {
         let Some(blocked) = self.blocked.as_deref_mut() else { return };
@@ -255,6 +266,7 @@ impl Revision<'_> {
                 return on.blocked.map_or(Duration::ZERO, hold);
             }
             Self::PausedBehind { sender, ns } => on.on_pause_behind(sender, ns),
+            Self::Overtook { sender, ns } => on.on_overtaken(sender, ns),
             Self::BeatShown { pacing, unsure, sender } => {
                 return on.settled.keep_beat(pacing, unsure, sender);
             }

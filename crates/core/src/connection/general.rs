@@ -93,6 +93,9 @@ impl Connection {
         } else {
             if !segment.flags.syn() {
                 self.flows[from].on_pure(segment);
+                if self.flows[from].nothing_out_at == segment.at {
+                    self.models[from].copies_due = 0; // nor is any of a tail whose first transmissions were lost
+                }
             }
             self.rung(segment, from, Trigger::Control, None, ledger);
         }

@@ -9,7 +9,13 @@ use tcpwhy_wire::{Duration, Segment};
 
 use super::Connection;
 use crate::bill::exchange::Open;
+use crate::bill::revise::Revision;
 use crate::flow::duplicate_filter;
+use crate::flow::ends::{CLIENT, SERVER};
+use crate::words::limits::HOST_VARIATION;
+
+/// Reordering spans at most this part of a round trip (RFC 8985, 6.2).
+const TOGETHER: i64 = 4;
 
 /// At most this many routers lie between the two points where a capture sees a packet twice. Source:
 /// none written down.
@@ -41,8 +47,30 @@ impl Connection {
         self.doubled |= again && (segment.payload_len > 0 || segment.flags.syn() && hops_away);
         if again && segment.payload_len > 0 {
             self.pass_again(segment, from);
+            if self.flows[from].lacked(segment) {
+                self.come_after_all(segment, from);
+            }
         }
         again
+    }
+
+    /// The identification of these bytes was missing before those of the last segment: it was overtaken, not lost, and what
+    /// is behind it waits for no repair of it.
+    #[cold]
+    #[inline(never)]
+    fn come_after_all(&mut self, segment: &Segment, from: usize) {
+        let flow = &self.flows[from];
+        self.models[from].copies_due = self.models[from].copies_due.saturating_sub(1);
+        let soonest = (self.tap_rtt(CLIENT) + self.tap_rtt(SERVER)).divided_by(TOGETHER).max(HOST_VARIATION);
+        let Some(last) = flow.last_data.filter(|last| segment.at + self.set_back - last.at <= soonest) else {
+            return;
+        };
+        let (sender, ns) = (flow.side, last.spacing);
+        let Some(open) = self.open.as_deref_mut() else { return };
+        let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
+        if path.last.is_some_and(|before| before.packet == last.packet) {
+            path.revise(Revision::Overtook { sender, ns });
+        }
     }
 
     /// Notes a second sighting of a request's last segment: its receiver cannot have it before that.

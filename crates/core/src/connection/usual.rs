@@ -62,6 +62,7 @@ impl Connection {
             && self.setup.as_ref().is_none_or(|setup| setup.done)
             && !(self.beyond().is_some() || self.may_be_behind())
             && !self.roles.goes_on.is_suspect()
+            && self.models.iter().all(|model| model.copies_due == 0)
             && self.open.as_deref().is_none_or(|open| open.later.is_none())
             && self.flows.iter().all(super::Flow::is_calm)
             && !self.is_unproven()
@@ -256,9 +257,7 @@ impl Connection {
         };
         // In this many pieces it is a stream, in which a message may begin at any moment
         // (`Connection::silence`).
-        turn && open.pieces.len() < PIECES_MAX
-            && self.models[from].copies_due == 0
-            && flow.may_go_on(last, self.sizes[from])
+        turn && open.pieces.len() < PIECES_MAX && flow.may_go_on(last, self.sizes[from])
     }
 
     /// Whether the client's next request ends the exchange under way.

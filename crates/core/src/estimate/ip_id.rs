@@ -98,6 +98,12 @@ impl IpIdCounter {
         if own && self.jumped_to == id { self.jumped } else { 0 }
     }
 
+    /// Whether the packet with this IP ID is one of those that the last jump skipped.
+    pub(crate) fn lacked(self, id: u16) -> bool {
+        let own = !self.is_of_host() && self.jumps > 0 && self.jumped <= Self::PLAUSIBLE_GAP;
+        own && (1..=self.jumped).contains(&self.jumped_to.wrapping_sub(id))
+    }
+
     /// How many numbers lie between the last packet and the one before it, if more than this connection can
     /// have used.
     pub(crate) fn apart(self) -> Option<u16> {

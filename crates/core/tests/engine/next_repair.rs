@@ -109,3 +109,39 @@ fn a_server_with_another_ttl_has_lost_what_its_numbers_lack() {
         assert_eq!(likely, servers, "{seen}");
     }
 }
+
+/// What the numbers of a reply lack comes right behind it, in the other order, and the server says that nothing of it is outstanding
+/// (frames 2425 to 2439 of a browser behind a VPN): its next answer repeats nothing, and waits for its program or for Nagle.
+#[test]
+fn what_comes_after_all_is_not_repaired_later() {
+    for (gone, repaired) in [("late=305.5", false), ("lost", true)] {
+        let text = format!(
+            "{} +5 C 641 #q\n q+10 S 1448x2 more #first\n first+0 C ack\n first+5 S 8000..9448 {gone} more\n +0 S 9448..10896 {gone}\n \
+             first+310 S 400 #third\n third+1 C ack\n third+250 S 300\n +0 C ack\n",
+            settled(40)
+        );
+        let seen = log(text).rtt(ms(180)).without_timestamps().seen_at(End::Client);
+        let likely = |cause| seen.longer(cause, ms(100)).iter().any(|line| line.confidence > Possible);
+        assert_eq!(likely(Cause::Loss) || likely(Cause::Rto), repaired, "{seen}");
+    }
+}
+
+/// Two segments of a reply are lost, and one repair shows (frames 2436 to 2439 of the same): the server's next number is that of an
+/// acknowledgement without data, so nothing of them is outstanding, and what follows in its next reply repeats nothing.
+#[test]
+fn nothing_is_to_be_repaired_once_nothing_is_outstanding() {
+    for (says, repaired) in [("q2+100 S ack\n", false), ("q2+100", true)] {
+        let text = format!(
+            "{} +5 C 641 #q\n q+10 S 1448x2 more #first\n first+0 C ack\n first+5 S 8000..9448 lost more\n +0 S 9448..10896 lost\n \
+             first+310 S 400\n +1 C ack\n +5 C 500 #q2\n {says} S 274 #half\n half+40 C ack\n half+250 S 391\n +0 C ack\n",
+            settled(40)
+        );
+        let seen = log(text.replace("ack\n S 274", "ack\n +0 S 274"))
+            .rtt(ms(180))
+            .without_timestamps()
+            .seen_at(End::Client);
+        let bill = seen.exchange(42);
+        let ns = bill.ns(Cause::Loss, Path) + bill.ns(Cause::Rto, Path);
+        assert_eq!(ns > ms(200), repaired, "{seen}");
+    }
+}

@@ -86,6 +86,11 @@ impl Flow {
             .map_or_else(|| by_number() || self.left_with_shown(segment), Ordering::is_lt)
     }
 
+    /// Whether it is one of the packets that the identification of the last one skipped.
+    pub(crate) fn lacked(&self, segment: &Segment) -> bool {
+        segment.ip_id.is_some_and(|id| self.ip_id.lacked(id))
+    }
+
     /// Whether it has the same TSval as the packet that revealed the hole, although the sender's clock has
     /// ticked several times since: both left together, so it is no retransmission.
     #[cold]
