@@ -3,17 +3,22 @@
 //! Proof: the segment begins where the repair before it ended; or IP identifications are missing between the data that showed a hole and
 //! the repair that fills it, so that more was sent, and lost, behind that data.
 //! Refuted by: new data in between, or a wait in which several copies of the same repair could have been lost.
-//! Source: RFC 6298, 5.3; tcp_rearm_rto, net/ipv4/tcp_input.c, Linux 6.12 (an acknowledgement of new data begins the timer again); RFC
+//! Source: RFC 6298, 5.3; RFC 9293, 3.8.6.3 (delayed acknowledgements); tcp_rearm_rto, net/ipv4/tcp_input.c, Linux 6.12 (an acknowledgement of new data begins the timer again); RFC
 //! 6675, 5 (as many repairs at once as the window has room for).
 //! Seen from: near the receiver, where the first transmissions are in no packet.
 
 use tcpwhy_wire::{Instant, Seq};
 
 use super::wait::Wait;
+use crate::bill::charge::Charge;
 use crate::flow::segment_class::SegmentClass;
+use crate::flow::view::ClockingAck;
+use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{RTO_MIN, TIMER_TICK};
-use crate::words::report::Confidence;
+use crate::words::limits::{
+    DELAYED_ACK_MIN, HELD_BACK_MAX, HELD_BACK_MIN, ROUND_TRIP_PLAY, RTO_MIN, TIMER_TICK,
+};
+use crate::words::report::{Confidence, Detail};
 
 /// Reordering spans at most this part of a round trip (RFC 8985, 6.2): repairs that are closer together left together.
 const TOGETHER: i64 = 4;
@@ -44,7 +49,10 @@ pub(super) fn last_heard(wait: &Wait<'_>) -> Option<Instant> {
 /// timer, or on its way.
 pub(super) fn surest_of_fast(wait: &Wait<'_>, form: Form) -> Confidence {
     if form != Form::Fast || !matches!(wait.class, SegmentClass::OutOfOrderOrRepair { .. }) {
-        return Confidence::Certain;
+        // What else an acknowledgement of new data may have set off, nothing says.
+        let told = |at: Instant| at + wait.tolerance() >= wait.last.at;
+        let untold = form == Form::Fast && !wait.flow.view.loss_signal.get().is_some_and(told);
+        return if untold { Confidence::Likely } else { Confidence::Certain };
     }
     let rtt = wait.flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
     let heard = last_heard(wait).unwrap_or(wait.last.at).max(wait.last.at);
@@ -62,6 +70,33 @@ pub(super) fn surest_of_fast(wait: &Wait<'_>, form: Form) -> Confidence {
 pub(super) fn is_let_go(wait: &Wait<'_>) -> bool {
     let heard = |at| at > wait.last.at && wait.segment.at - at < RTO_MIN;
     is_next(wait) && wait.flow.view.clocking_ack().is_some_and(|ack| heard(ack.earliest_departure))
+}
+
+/// What the acknowledgement of a repair took beyond a round trip, before the next one left at its heels, which no timer and no probe sent:
+/// its receiver held it back, if it acknowledges that repair and nothing else, and the path does not vary by as much.
+pub(super) fn acknowledged_late(wait: &Wait<'_>) -> Option<Charge> {
+    if wait.gap < HELD_BACK_MIN + wait.rtt() || wait.class == SegmentClass::New {
+        return None;
+    }
+    let ack = wait.flow.view.clocking_ack().filter(|ack| ack.packet > wait.last.packet)?;
+    let held_back = ack.earliest_departure - wait.last.at - wait.rtt();
+    if !(HELD_BACK_MIN..HELD_BACK_MAX).contains(&held_back) || !follows(wait, &ack) {
+        return None;
+    }
+    let acked = ack.flight.saturating_sub(ack.left);
+    let single = acked == wait.last.len && wait.flow.highest_ack == Some(wait.segment.seq);
+    let shown = wait.beside_receiver() || held_back >= wait.rtt().max(DELAYED_ACK_MIN);
+    let confidence = if single && shown { Confidence::Likely } else { Confidence::Possible };
+    let detail = Detail { ack_delay: Some(held_back), ..Detail::default() };
+    let charge = Charge::new(Cause::DelayedAckCwnd, wait.flow.side, held_back, confidence);
+    Some(charge.evidence(wait.last.packet, wait.segment.packet).released_by(ack.packet).detail(detail))
+}
+
+/// Whether the segment left when this acknowledgement came. Nothing but the path is between the two, far from the sender, if that sends
+/// nothing by itself.
+fn follows(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
+    let late = wait.segment.at - ack.earliest_departure;
+    wait.follows(ack) || late.is_positive() && late <= wait.rtt_to_sender.divided_by(ROUND_TRIP_PLAY)
 }
 
 /// How many segments behind a hole that this one fills were lost as well: its sender had nothing to acknowledge, and no time to lose

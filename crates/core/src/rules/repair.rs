@@ -92,9 +92,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .detail(detail);
     let trigger = if cause == Cause::Rto { Trigger::Timer } else { burst(wait.last, wait.segment.at) };
     let mut split = link_share::split(wait);
-    if let Some(quiet) = before_loss(wait) {
-        let own = Charge::new(Cause::SenderThink, wait.flow.side, quiet, Confidence::Possible);
-        split.take(own.evidence(wait.last.packet, wait.segment.packet));
+    for before in [before_loss(wait), next_repair::acknowledged_late(wait)].into_iter().flatten() {
+        split.take(before);
     }
     // The repair itself takes at least two round trips of what is left.
     if let Some(held) = used_up::before_lost(wait).filter(|_| wait.class == SegmentClass::New)
@@ -178,13 +177,14 @@ pub(crate) fn came_too_soon(segment: &Segment, class: SegmentClass, rtt_to_sende
 
 /// How long the sender had nothing under way before it sent what was lost: an empty packet with the next
 /// sequence number shows it, or a packet beyond the hole that comes later than any series of timers.
-fn before_loss(wait: &Wait<'_>) -> Option<Duration> {
+fn before_loss(wait: &Wait<'_>) -> Option<Charge> {
     let SegmentClass::OutOfOrderOrRepair { noticed_at } = wait.class else { return None };
     let quiet = wait.flow.nothing_out_at.min(noticed_at) - wait.last.at;
     let longest = timer_slack(timers_of(wait.flow.rto.rto().max(RTO_MIN + wait.rtt()), COPIES_MAX));
     let noticed = noticed_at - wait.last.at;
     let quiet = if noticed > longest { noticed } else { quiet };
-    (quiet > HELD_BACK_MIN).then_some(quiet)
+    let own = Charge::new(Cause::SenderThink, wait.flow.side, quiet, Confidence::Possible);
+    (quiet > HELD_BACK_MIN).then(|| own.evidence(wait.last.packet, wait.segment.packet))
 }
 
 /// Near the sender: whether the segment starts with bytes sent before and continues with others that may
@@ -220,10 +220,12 @@ fn kind(wait: &Wait<'_>) -> (Cause, Form) {
     let timer = RTO_MIN + srtt - FLOOR_PLAY - srtt.divided_by(SRTT_PLAY);
     let missing_for = missing_since(wait.class).map_or(Duration::ZERO, |since| wait.segment.at - since);
     let expired = wait.gap >= timer || (missing_for >= timer && by_itself(wait));
-    if expired && !next_repair::is_let_go(wait) {
+    let let_go = next_repair::acknowledged_late(wait).is_some();
+    if expired && !let_go && !next_repair::is_let_go(wait) {
         return (Cause::Rto, Form::Timeout);
     }
-    let signalled = wait.flow.view.loss_signal.get().is_some_and(|at| at + wait.tolerance() >= wait.last.at);
+    let signalled =
+        let_go || wait.flow.view.loss_signal.get().is_some_and(|at| at + wait.tolerance() >= wait.last.at);
     (
         Cause::Loss,
         if signalled || matches!(wait.class, SegmentClass::OutOfOrderOrRepair { .. }) {

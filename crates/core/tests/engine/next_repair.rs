@@ -1,7 +1,7 @@
 //! What does one loss cost where it needs several repairs, and the first transmissions are in no packet?
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::{Path, Server};
+use tcpwhy_core::cause::Side::{Client, Path, Server};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_wire::TcpOptions;
 
@@ -144,4 +144,37 @@ fn nothing_is_to_be_repaired_once_nothing_is_outstanding() {
         let ns = bill.ns(Cause::Loss, Path) + bill.ns(Cause::Rto, Path);
         assert_eq!(ns > ms(200), repaired, "{seen}");
     }
+}
+
+/// After a time-out the second of two lost segments leaves as soon as its sender hears of the first, and its peer acknowledges that
+/// late, as a segment by itself (frames 4594 to 4647 of an FTP server's and 915 to 917 of a download): no probe waited, but the
+/// sender for its peer's timer.
+#[test]
+fn a_repair_behind_a_late_acknowledgement_waited_for_that() {
+    for end in End::BOTH {
+        let text = format!(
+            "{} +5 C 641 #q\n q+2 S 1448 more\n +0 S 1448x2 lost more\n +0 S 1448 #seen\n seen+0 C ack\n q+490 S 9448..10896 more #first\n \
+             first+150 C ack #late\n late+0 S 10896..12344 #last\n last+0 C ack",
+            settled(40)
+        );
+        let seen = log(text).rtt(ms(16)).seen_at(end);
+        let bill = seen.exchange(41);
+        assert!((ms(140)..=ms(152)).contains(&bill.ns(Cause::DelayedAckCwnd, Client)), "{seen}");
+        assert!(bill.ns(Cause::Loss, Path) < ms(20), "{seen}");
+    }
+}
+
+/// The same at the heels of an acknowledgement that the path held up.
+#[test]
+fn a_repair_behind_an_acknowledgement_of_several_waited_for_no_timer_of_its_peer() {
+    let text = format!(
+        "{} +5 C 641 #q\n q+2 S 1448x4 lost more\n +0 S 1448 #seen\n seen+0 C ack\n q+490 S 8000..9448 more\n +0 S 9448..10896 more #first\n \
+         first+150 C ack #late\n late+0 S 10896..13792 #last\n last+0 C ack",
+        settled(40)
+    );
+    let seen = log(text).rtt(ms(16)).seen_at(End::Server);
+    assert!(
+        seen.longer(Cause::DelayedAckCwnd, ms(9)).iter().all(|line| line.confidence == Possible),
+        "{seen}"
+    );
 }
