@@ -325,8 +325,8 @@ impl Connection {
     #[inline(never)]
     fn weigh_last_copies(&self, open: &mut Open, next: Option<&Segment>, repaired: Instant) {
         let last_words = open.kind() == Kind::OneWay && self.are_last_words(open);
-        let listener = 1 - open.last_speaker();
-        let (heard, way) = (self.ends.end(listener), self.tap_rtt(listener));
+        let speaker = open.last_speaker();
+        let (heard, way) = (self.ends.end(1 - speaker), self.tap_rtt(1 - speaker));
         let path = open.last_path();
         let echoes = |next: &Segment| {
             let stamps = next.options.timestamps.filter(|_| next.src == heard);
@@ -334,7 +334,7 @@ impl Connection {
         };
         let soonest = way - way.divided_by(ROUND_TRIP_PLAY);
         let unneeded = next.is_some_and(|next| next.at - repaired < soonest && !echoes(next));
-        if last_words || unneeded {
+        if last_words || unneeded || self.has_fallen_silent(path, speaker, repaired) {
             path.discard();
         }
     }

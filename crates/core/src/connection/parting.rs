@@ -6,15 +6,15 @@
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
-use super::Connection;
 use super::frame_sizes::{TICKETS_MAX, is_control, is_goodbye};
 use super::seldom::Had;
-use crate::bill::exchange::Open;
+use super::{Connection, Flow};
+use crate::bill::exchange::{Open, Path};
 use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::SegmentClass;
 use crate::tally::ledger::Ledger;
-use crate::words::limits::{NEWS_MIN, ROUND_TRIP_PLAY};
+use crate::words::limits::{BESIDE, NEWS_MIN, ROUND_TRIP_PLAY};
 use crate::words::report::Kind;
 
 /// Last words are at most this long.
@@ -33,6 +33,9 @@ const SOONER: i64 = 10;
 /// A client that gives up has waited this many times longer than the reply then takes to come. Source:
 /// none written down.
 const GAVE_UP: i64 = 16;
+/// Who has acknowledged nothing for as long, of all that has come again meanwhile, is gone: several of the longest delays of an
+/// acknowledgement (RFC 9293, 3.8.6.3). Source: none written down.
+const GONE_AFTER: Duration = Duration::from_secs(2);
 
 impl Connection {
     /// Takes more of a reply for an end that has closed: it may still read, or have given up.
@@ -247,6 +250,22 @@ impl Connection {
         let closed_at = self.roles.closed_at[SERVER].get().filter(|_| open.initiator == CLIENT);
         let long_behind = closed_at.is_some_and(|at| open.start - at >= SILENCE_MIN);
         long_behind && open.request_bytes <= BYTES_MAX && self.is_unheard_of(open)
+    }
+
+    /// Whether the receiver of what was retransmitted, last at `again`, has said nothing since all of it had passed beside it: it is gone,
+    /// or its host has left this path, and waits for copies of what it has no more.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn has_fallen_silent(&self, path: &Path, from: usize, again: Instant) -> bool {
+        let (way, peer) = (self.tap_rtt(from), 1 - from);
+        let beside = self.shown == [true; 2] && self.tap_rtt(peer).times(BESIDE) <= way + self.tap_rtt(peer);
+        let Some(passed) = path.last.filter(|_| beside) else { return false };
+        let flow = &self.flows[from];
+        let said = self.last_packet[peer].get().is_none_or(|said| said > passed.at);
+        !said
+            && again - passed.at >= GONE_AFTER
+            && flow.unusual.holes.is_empty()
+            && !self.flows.iter().any(Flow::acked_unseen)
     }
 
     /// Whether this retransmits a request that nobody answers any more.

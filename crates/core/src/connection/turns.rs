@@ -166,6 +166,10 @@ impl Connection {
         // Segments left out between them are no part of it.
         let Some(last) = path.frontier() else { return Silence::None };
         let quiet = segment.at - last.at;
+        let again = path.repaired_at().filter(|_| class == SegmentClass::New);
+        if again.is_some_and(|again| self.has_fallen_silent(path, from, again)) {
+            return Silence::Message;
+        }
         if self.surely_goes_on(open, segment, from, quiet) {
             return if self.has_confirmed(open, from, quiet) { Silence::Message } else { Silence::None };
         }
