@@ -111,6 +111,13 @@ impl Connection {
         }
     }
 
+    /// The capture was edited: its times are no measurements.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn be_unsteady(&mut self) {
+        self.steps = STEPS_MAX;
+    }
+
     /// Whether the capture's clock steps back repeatedly.
     pub(super) fn is_unsteady(&self) -> bool {
         self.steps >= STEPS_MAX

@@ -64,6 +64,10 @@ impl Connection {
             self.rung(segment, from, Trigger::Control, None, ledger);
             return not_captured;
         }
+        // Whether somebody has made it of another one: then what passed between such packets was no time of theirs.
+        if segment.payload_len > 0 && self.flows[from].is_rewritten(segment, self.mss(from)) {
+            self.be_unsteady();
+        }
         // Its time stamp and IP identification, which show for any packet what was late or is missing
         // before it.
         self.on_any_packet(segment, from);

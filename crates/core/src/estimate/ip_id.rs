@@ -155,6 +155,11 @@ impl IpIdCounter {
         self.hits > 0 && id != 0 && !jumped && self.expected == Some(id.wrapping_add(packets))
     }
 
+    /// Whether the last packet had this IP ID, where they rise.
+    pub(crate) fn was(self, id: u16) -> bool {
+        self.hits > 0 && id != 0 && self.expected == Some(id.wrapping_add(1))
+    }
+
     /// Whether a packet with this IP ID is the next one.
     #[inline]
     pub(crate) fn expects(self, id: Option<u16>) -> bool {

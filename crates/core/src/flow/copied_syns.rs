@@ -29,6 +29,8 @@ pub(crate) struct Rare {
     pub least_since: Duration,
     /// The client echoes a later one of several SYN-ACKs: none of those before it had arrived.
     pub copy_taken: bool,
+    /// A SYN had the marks of the one before it, with an IP ID.
+    pub syn_as_it_was: bool,
     /// When the client first answered any of them.
     pub ended: Maybe<Instant>,
     /// What the SYN carried, until that is answered.

@@ -95,6 +95,7 @@ impl Setup {
             taken: Maybe::NONE,
             least_since: Duration::MAX,
             copy_taken: false,
+            syn_as_it_was: false,
             ended: Maybe::NONE,
             early: None,
         }
@@ -112,6 +113,7 @@ impl Setup {
     /// The client retransmits its SYN. Returns whether nothing has answered it: only other connections can
     /// then tell how far away the server is.
     pub(crate) fn on_syn(&mut self, syn: &Segment) -> bool {
+        let marks = self.last_syn_marks;
         let rare = self.rare_mut();
         if rare.syns.len() < SYNS_REMEMBERED
             && let Some(stamps) = syn.options.timestamps
@@ -120,6 +122,7 @@ impl Setup {
         }
         rare.syn_count = rare.syn_count.saturating_add(1);
         rare.last_syn = (syn.at, syn.packet);
+        rare.syn_as_it_was |= marks == Marks::of(syn) && syn.ip_id.is_some_and(|id| id != 0);
         self.last_syn_marks = Marks::of(syn);
         self.is_unanswered()
     }
@@ -187,6 +190,11 @@ impl Setup {
 
     pub(crate) fn syn_count(&self) -> u32 {
         self.rare.as_ref().map_or(1, |rare| rare.syn_count)
+    }
+
+    /// Whether a SYN came again with the IP ID of the one before it.
+    pub(crate) fn came_as_it_was(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.syn_as_it_was)
     }
 
     pub(crate) fn syn_ack_count(&self) -> u32 {

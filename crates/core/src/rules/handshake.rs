@@ -109,7 +109,10 @@ fn bill_syns(setup: &Setup, reset: Option<(Instant, u64)>, account: &mut Account
     // any timer had another reason: a refusal, or a new start of the program.
     let soon_again =
         setup.last_syn().0 - setup.first_syn.0 < LOST_AFTER.times(i64::from(setup.syn_count()) - 1);
-    let sure = if soon_again { Confidence::Possible } else { Confidence::Likely };
+    // A host that numbers its packets gives each copy a number of its own (RFC 6864, 4.1): a capture that was replayed, or a program that
+    // sends packets as they are, waits for no answer.
+    let doubtful = soon_again || setup.came_as_it_was();
+    let sure = if doubtful { Confidence::Possible } else { Confidence::Likely };
     let charge = Charge::new(Cause::SynRetransmit, Side::Client, waited, sure);
     account.charge(&charge.evidence(setup.first_syn.1, packet).detail(detail));
     if let Some((at, packet)) = soon {

@@ -3,11 +3,12 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
-use tcpwhy_core::report::Confidence::Certain;
+use tcpwhy_core::report::Confidence::{Certain, Possible};
 use tcpwhy_wire::{Duration, Flags, SackBlock, Segment};
 
 use crate::invariants::analyse;
-use crate::packet_log::{End, MSS, log, ms, settled};
+use crate::packet_log::{End, MSS, SERVER, log, ms, settled};
+use crate::seen::Seen;
 
 #[test]
 fn a_damaged_request_waits_for_its_timer() {
@@ -103,5 +104,28 @@ fn what_a_damaged_header_says_is_not_believed() {
             assert_eq!(with.bill, without.bill, "kind {n}, the {end:?}");
             assert_eq!(with.connections, without.connections, "kind {n}, the {end:?}");
         }
+    }
+}
+
+/// A reply passes again six milliseconds later behind itself, with its identification and its time stamp (frames 4542 to 4558 of a capture
+/// that was edited): what such a capture shows is possible at most. Two segments of a super-segment are full, and those of one tick have
+/// numbers of their own.
+#[test]
+fn what_passes_again_under_other_sequence_numbers_was_edited() {
+    for (len, edited, doubted) in [(87, true, true), (87, false, false), (1448, true, false)] {
+        let text = format!(
+            "{} +5 C 100\n +40 S {len} more\n +6 S {len}\n +0 C ack\n +500 C 100\n +60 S 300\n +0 C ack",
+            settled(6)
+        );
+        let mut segments = log(text).rtt(ms(30)).capture(End::Client);
+        let first = segments.iter().position(|segment| segment.payload_len == len && segment.src == SERVER);
+        let first = first.expect("it has passed");
+        if edited {
+            segments[first + 1].ip_id = segments[first].ip_id;
+            segments[first + 1].options.timestamps = segments[first].options.timestamps;
+        }
+        let seen = Seen::of(segments, "the client");
+        let lines = seen.longer(Cause::ServerThink, ms(50));
+        assert_eq!(lines.iter().all(|line| line.confidence == Possible), doubted, "{seen}");
     }
 }

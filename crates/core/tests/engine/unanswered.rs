@@ -348,3 +348,21 @@ fn who_never_takes_a_syn_ack_does_not_wait_for_its_copy() {
     let ns: Duration = report.bill.iter().map(|line| line.ns).sum();
     assert_eq!(ns, Duration::from_millis(2_067), "{report:#?}");
 }
+
+/// A SYN comes again after five seconds with the identification that it had (frames 7472 and 8135 of a flood, each address of which sends
+/// one or two): a host's timer would have sent it under another one.
+#[test]
+fn a_syn_that_comes_again_as_it_was_is_no_certain_copy() {
+    for (ids, sure) in
+        [([7, 7], Confidence::Possible), ([7, 8], Confidence::Likely), ([0, 0], Confidence::Likely)]
+    {
+        let mut analysis = Analysis::new(Options { listing: Listing::UpTo(10), ..Options::default() });
+        for (n, id) in ids.into_iter().enumerate() {
+            let syn = bare(n, n as i64 * 5_452_000, [CLIENT, SERVER], 0, Flags::SYN);
+            analysis.on_segment(&Segment { ip_id: Some(id), ..syn });
+        }
+        let report = analysis.finish();
+        let bill = &report.connections[0].exchanges[0].bill;
+        assert_eq!(bill[0].confidence, sure, "{bill:#?}");
+    }
+}

@@ -29,6 +29,16 @@ impl Flow {
         self.in_transit.back().map_or(self.view.window, |last| last.window)
     }
 
+    /// Whether this is the last segment under other sequence numbers: no two of a sender have one IP ID and one time stamp, but the pieces of a
+    /// super-segment, which are full (NETIF_F_TSO_MANGLEID, include/linux/netdev_features.h).
+    pub(crate) fn is_rewritten(&self, segment: &Segment, mss: u32) -> bool {
+        let (Some(last), Some(id)) = (self.last_data, segment.ip_id) else { return false };
+        let stamp = segment.options.timestamps.map(|stamps| stamps.val);
+        let same =
+            last.len == segment.payload_len && stamp.is_some() && last.stamp == stamp && self.ip_id.was(id);
+        same && segment.payload_len < mss && self.snd_nxt.is_some_and(|nxt| segment.seq.at_or_after(nxt))
+    }
+
     /// Whether this packet's IP ID says that it left after all others of its end.
     pub(crate) fn is_numbered_behind(&self, segment: &Segment) -> bool {
         segment.ip_id.is_some_and(|id| self.ip_id.is_behind_others(id))
