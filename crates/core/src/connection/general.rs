@@ -20,7 +20,7 @@ use crate::rules::repair;
 use crate::rules::verdict::Verdict;
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
-use crate::words::limits::{BURST_GAP, HOST_VARIATION};
+use crate::words::limits::{BURST_GAP, HOST_VARIATION, RTO_MIN};
 use crate::words::mark::Mark;
 use crate::words::report::Trigger;
 
@@ -304,13 +304,17 @@ impl Connection {
             let soon = late && repair::came_too_soon(segment, class, self.tap_rtt(from));
             self.models[from].rounds.on_loss(soon);
         }
+        let flow = &self.flows[from];
+        let silent = flow.last_data.map_or(Duration::ZERO, |last| segment.at - last.at);
+        if !late && silent >= RTO_MIN && matches!(class, SegmentClass::Retransmission { .. }) {
+            self.models[from].rounds.on_timeout();
+        }
         if overtaken {
             self.find_first_copy(segment, from);
         }
         let flow = &self.flows[from];
         // Segments lost before the capture were sent meanwhile.
         let sent = flow.missed_since_data > 1;
-        let silent = flow.last_data.map_or(Duration::ZERO, |last| segment.at - last.at);
         let rto = flow.rto.rto();
         if flow.flight() == 0 && silent > rounds::idle_min(rto) {
             if sent {

@@ -23,6 +23,9 @@ pub(crate) struct Rounds {
     /// The largest flight that fits a window after its reset, and the first one since.
     pub(crate) restarted_max: u32,
     pub(crate) since_idle: Option<u32>,
+    /// A timer has repaired a loss since, and the largest flight up to such a loss before that.
+    timed_out: bool,
+    lost_before_idle: u32,
     /// Rounds in a row whose flight was that of `flat_from`.
     flat: u8,
     flat_from: u32,
@@ -75,7 +78,8 @@ impl Rounds {
         let timeouts = (silent.as_nanos() / rto.as_nanos().max(1)).clamp(0, 31);
         let restarted_max = before_idle.saturating_mul(2) >> timeouts;
         let restarted_max = restarted_max.max((INITIAL_WINDOW_SEGMENTS + 2) * mss);
-        *self = Self { before_idle, restarted_max, ..Self::default() };
+        let lost_before_idle = self.lost_before_idle.max(if self.timed_out { self.lost_at } else { 0 });
+        *self = Self { before_idle, restarted_max, lost_before_idle, ..Self::default() };
     }
 
     /// A message begins at this byte: its first bytes are a round of their own.
@@ -101,6 +105,11 @@ impl Rounds {
         (self.lost, self.growing, self.regrown) = (true, false, false);
         self.lost_at = self.lost_at.max(self.peak).max(self.flight);
         self.growth = Growth::default();
+    }
+
+    /// That loss was repaired by a timer.
+    pub(crate) fn on_timeout(&mut self) {
+        self.timed_out = true;
     }
 
     /// A segment that begins at `seq` brings `flight` bytes in flight, with `snd_una` acknowledged, and
@@ -155,7 +164,12 @@ impl Rounds {
     /// Whether `flight` bytes, the first of a connection, are what its window has room for: ten segments
     /// (RFC 6928). Acknowledgements that seem to pass without effect were then delayed on their way.
     pub(crate) fn is_initial_window(&self, flight: u32, mss: u32) -> bool {
-        self.peak == 0 && self.before_idle == 0 && flight == INITIAL_WINDOW_SEGMENTS * mss
+        self.is_first() && flight == INITIAL_WINDOW_SEGMENTS * mss
+    }
+
+    /// Whether no round of the connection has ended yet.
+    pub(crate) fn is_first(&self) -> bool {
+        self.peak == 0 && self.before_idle == 0
     }
 
     /// Whether a round of this many bytes is half as large again as the previous one: in congestion
@@ -179,6 +193,12 @@ impl Rounds {
     /// Whether the loss behind which the window opens may be none.
     pub(crate) fn may_have_lost_nothing(&self) -> bool {
         self.lost && self.may_be_overtaken
+    }
+
+    /// Whether a window that has let `flight` bytes pass opens no more quickly than by a segment a round, after a timeout: half of
+    /// what was in flight then, or two segments, are where slow start ends (RFC 5681, 3.1), and an idle time keeps that.
+    pub(crate) fn is_past_threshold(&self, flight: u32, mss: u32) -> bool {
+        self.lost_before_idle > 0 && flight >= (self.lost_before_idle / 2).max(2 * mss)
     }
 
     /// Whether a round of so many bytes had less than three quarters of an earlier one: what is measured far from the sender

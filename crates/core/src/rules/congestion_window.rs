@@ -86,6 +86,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 fn may_be_no_window(wait: &Wait<'_>, ack: &ClockingAck, cause: Cause, links: Duration) -> bool {
     let late = || receiver_think::acknowledged_late(wait, ack) || came_late(wait, ack, links);
     cause != Cause::DelayedAckCwnd && late()
+        || may_be_written_late(wait, ack)
         || matches!(cause, Cause::CongestionWindow | Cause::SendBuffer) && may_be_in_batches(wait)
 }
 
@@ -98,6 +99,14 @@ fn came_late(wait: &Wait<'_>, ack: &ClockingAck, links: Duration) -> bool {
     let late =
         |delay: &Duration| *delay - links >= least && (acked >= 2 * wait.mss || *delay < DELAYED_ACK_MIN);
     wait.near_sender() && wait.ack_delay(ack).is_some_and(|delay| late(&delay))
+}
+
+/// Whether a message's short end came later, behind an acknowledgement of all before it, than any path so far: nothing is left
+/// of a window that is used up then, and its program may have written it late.
+fn may_be_written_late(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
+    let ends = wait.segment.flags.psh() && !wait.is_full() && ack.left == 0;
+    let late = ends && !wait.near_sender() && wait.has_nothing_under_way() && !wait.follows(ack);
+    late && !wait.model.rounds.is_initial_window(ack.flight, wait.mss)
 }
 
 /// Whether several such waits fit in a round trip, where nothing tells how long segments were on their way: a link that

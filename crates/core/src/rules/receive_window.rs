@@ -23,7 +23,7 @@ use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{BURST_GAP, LATE_SHARE, RTO_MIN};
+use crate::words::limits::{BURST_GAP, INITIAL_WINDOW_SEGMENTS, LATE_SHARE, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// The window field without scaling.
@@ -35,6 +35,9 @@ const GREW_LATELY: i64 = 3;
 
 /// An acknowledgement that leaves sooner after its segment came is prompt. Source: none written down.
 const OPENED_LATE_MIN: Duration = Duration::from_millis(2);
+
+/// A first flight differs from the window that a sender begins with by at most so many. Source: none written down.
+const INITIAL_PLAY_SEGMENTS: u32 = 1;
 
 /// A window of this many segments rarely ends within one segment of another limit.
 const LARGE_SEGMENTS: u32 = 16;
@@ -54,7 +57,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // tcp_tso_should_defer, net/ipv4/tcp_output.c). A small window may end that near to the
     // congestion window's end by chance: 5,840 bytes to three segments.
     let backlog = wait.is_full() && wait.last.queue != SendQueue::Emptied && wait.gap >= BURST_GAP;
-    let fits = |ack: &ClockingAck| ack.room >= wait.segment.payload_len.min(wait.mss) as i32;
+    // What is missing before the segment, overtaken or lost, needed room as well.
+    let reach = flow.snd_nxt.map_or(0, |nxt| wait.segment.seq - nxt).max(0) as u32;
+    let reach = reach.saturating_add(wait.segment.payload_len).min(wait.mss);
+    let fits = |ack: &ClockingAck| ack.room >= reach as i32;
     let put_off = |ack: &ClockingAck| {
         backlog && ack.window >= LARGE_SEGMENTS * wait.mss && ack.room < 2 * wait.mss as i32
     };
@@ -86,7 +92,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         && !fits(&ack)
         && !flow.unusual.scale_bounds.is_in_use()
         && reader != Some(Form::SlowReader)
-        && !opened_late(wait, &ack);
+        && !opened_late(wait, &ack)
+        && !may_be_initial(wait, &ack);
     // A window does not advance past a missing segment: without the loss it might not have held
     // anything.
     let behind_hole =
@@ -105,6 +112,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             .released_by(ack.packet)
             .detail(measured(&ack, Some(form)))
     };
+    // Far from the sender, it left a round trip after the opening: what comes much later stood on its way.
+    if !follows && !wait.near_sender() && late.times(2) >= wait.rtt() {
+        split.take(queueing::behind(wait, &ack));
+    }
     let buffer = form(flow, wait);
     let share = receiver_think::share(wait, &ack, reader.is_some(), buffer == Form::Locked, split.left());
     // A zero window is explicit; a merely smaller one is an inference.
@@ -113,6 +124,12 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     split.take(Charge { ns: share, ..slow });
     let charge = charge(Cause::ReceiveWindow, confidence, buffer);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
+}
+
+/// Whether a connection's first flight is about as long as the window that any sender begins with: both may have stopped it.
+fn may_be_initial(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
+    let initial = INITIAL_WINDOW_SEGMENTS * wait.mss;
+    wait.model.rounds.is_first() && ack.flight.abs_diff(initial) <= INITIAL_PLAY_SEGMENTS * wait.mss
 }
 
 /// Whether most of the wait passed between a segment's arrival and the acknowledgement that made room: a reader that takes

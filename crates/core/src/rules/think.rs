@@ -59,6 +59,7 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
         }
         SendQueue::Emptied if may_be_woken(wait) => (Cause::SenderThink, Confidence::Possible),
         SendQueue::Emptied if may_be_released(wait) => (Cause::SenderThink, Confidence::Possible),
+        SendQueue::Emptied if may_be_on_its_way(wait) => (Cause::SenderThink, Confidence::Possible),
         SendQueue::Emptied if nagle::may_have_held(wait) => (Cause::SenderThink, Confidence::Possible),
         // The sender may have been done, and what follows is another message.
         SendQueue::Emptied if may_begin_another(wait) => (Cause::SenderThink, Confidence::Possible),
@@ -132,6 +133,19 @@ fn may_be_released(wait: &Wait<'_>) -> bool {
         let nearly = (wait.segment.at - passed).times(4) >= wait.rtt_to_sender.times(3);
         wait.gap >= wait.rtt_to_sender.times(CHANCE) || nearly && !wait.flow.timestamps
     })
+}
+
+/// Whether the path may have put the two segments apart, far from their sender: by less than a round trip to it, as a radio
+/// that delivers in steps and the queues of others do. The sender's time stamps show when they left; a tick tells nothing.
+fn may_be_on_its_way(wait: &Wait<'_>) -> bool {
+    wait.gap < wait.rtt_to_sender && !wait.near_sender() && !left_apart(wait)
+}
+
+#[cold]
+#[inline(never)]
+fn left_apart(wait: &Wait<'_>) -> bool {
+    let apart = wait.flow.left_apart(wait.last, wait.segment);
+    apart.is_some_and(|apart| (apart - wait.flow.clock.tick()).times(2) >= wait.gap)
 }
 
 /// Whether the writer may have slept for room in a send buffer, however small (SO_SNDBUF): more

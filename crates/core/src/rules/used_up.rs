@@ -35,7 +35,8 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
     let had = if lasts_a_round(wait) { flight } else { flight.max(rounds.last) };
     let doubtful = window && rounds.is_far_below_peak(had)
         || form == Some(Form::AfterLoss) && rounds.may_have_lost_nothing()
-        || cause == Cause::SlowStartAfterIdle && is_below_restart(wait, flight);
+        || cause == Cause::SlowStartAfterIdle && is_below_restart(wait, flight)
+        || cause == Cause::SlowStart && rounds.is_past_threshold(had, wait.mss);
     (cause, form, if doubtful { Confidence::Possible } else { confidence })
 }
 

@@ -6,7 +6,7 @@ use tcpwhy_core::cause::Side::{Client, Server};
 use tcpwhy_core::report::Confidence::{self, Likely, Possible};
 use tcpwhy_wire::Duration;
 
-use crate::packet_log::{End, MSS, each, log, ms};
+use crate::packet_log::{End, MSS, each, log, ms, settled};
 
 fn segments(n: i64) -> u32 {
     (n * MSS) as u32
@@ -273,4 +273,73 @@ fn a_pause_of_a_round_trip_behind_a_whole_flight_is_possible() {
     let bill = seen.exchange(1);
     let think = bill.of(Cause::SenderThink);
     assert!(close(think.ns, ms(64)) && think.confidence == Possible, "{seen}");
+}
+
+/// Far from their sender, two segments of a reply come 8 ms apart on a path of 40 ms: its radio may deliver in steps, unless the
+/// sender's time stamps are as far apart. A pause of more than the round trip is the sender's.
+#[test]
+fn what_comes_apart_by_less_than_a_round_trip_was_perhaps_written_together() {
+    for (pause, stamped, sure) in [(8, false, Possible), (8, true, Likely), (60, false, Likely)] {
+        let text = settled(4) + &format!("+5 C 100\n +2 S 300\n +{pause} S 400\n +0 C ack");
+        let log = log(text).rtt(ms(40));
+        let log = if stamped { log } else { log.without_timestamps() };
+        let seen = log.seen_at(End::Client);
+        assert_eq!(seen.exchange(5).of(Cause::SenderThink).confidence, sure, "{pause} {stamped}{seen}");
+        let beside = log.seen_at(End::Server);
+        let think = beside.exchange(5).of(Cause::SenderThink).confidence;
+        assert!(think >= Likely, "{pause} {stamped}{beside}");
+    }
+}
+
+/// The short end of a reply comes 30 ms later than the acknowledgement of all before it allows, on a path of 160 ms: nothing is
+/// left of a window then, and the program may have written it late. On time, the window held it.
+#[test]
+fn a_short_end_behind_the_last_acknowledgement_may_have_been_written_late() {
+    for (late, sure) in [(0, Likely), (30, Possible)] {
+        let text =
+            settled(4) + &format!("+5 C 100\n +2 S 1448x6 more\n +0 C ack\n +{late} S 1005\n +0 C ack");
+        let seen = log(text).rtt(ms(160)).without_timestamps().seen_at(End::Client);
+        let bill = seen.exchange(5);
+        let held = [Cause::SlowStart, Cause::CongestionWindow, Cause::SlowStartAfterIdle];
+        let held = bill.exchange.bill.iter().find(|line| held.contains(&line.cause));
+        assert_eq!(held.expect("a window").confidence, sure, "{late}{seen}");
+    }
+}
+
+/// A window of 12 segments, all but 248 bytes of which are in flight: a full segment is overtaken by the 248 bytes that end where
+/// the window does (frames 1153 to 1170 of a browser). These did not fit alone: the window held both.
+#[test]
+fn what_is_overtaken_needed_room_as_well() {
+    let text = settled(4)
+        + "+5 C 100\n +2 S 1448x10 more\n +0 C ack\n +0 S 1448x20 more\n +0 C ack #one\n one+0 S 1448 more late=1\n +0 S 248 more\n +0.2 S 1448x4\n +0 C ack";
+    let seen = log(text).rtt(ms(40)).window(End::Client, segments(20) + 248).seen_at(End::Client);
+    assert!(seen.exchange(5).ns(Cause::ReceiveWindow, Client) >= ms(30), "{seen}");
+}
+
+/// A window of ten segments opens, and the next segment comes 45 ms later than a round trip behind that: it stood on its way for so
+/// long.
+#[test]
+fn a_window_holds_for_a_round_trip_behind_its_opening() {
+    let text = settled(4) + "+5 C 100\n +2 S 1448x10 more\n +20 C ack\n +0 S 1448x10 late=45\n +0 C ack";
+    let seen =
+        log(text).rtt(ms(80)).without_timestamps().window(End::Client, segments(10)).seen_at(End::Client);
+    let held =
+        seen.exchange(5).ns(Cause::ReceiveWindow, Client) + seen.exchange(5).ns(Cause::ReceiverThink, Client);
+    assert!(close(held, ms(100)), "{held}{seen}");
+}
+
+/// A client's flight before an idle time was lost, at two segments: slow start ends there, and what an idle time does not reset
+/// is that limit.
+#[test]
+fn a_window_that_was_lost_opens_slowly_behind_an_idle_time() {
+    for (lost, most) in [(" lost", Possible), ("", Likely)] {
+        let text = settled(4)
+            + &format!("+5 C 204{lost} #q\n ")
+            + if lost.is_empty() { "" } else { "q+300 C 400..604\n " }
+            + "+0 S 100\n +0 C ack\n +18000 C 1448x2 more\n +0 S ack\n +0 C 1448x4 more\n +0 S ack\n +0 C 1448x2\n +0 S ack\n +0 S 100";
+        let seen = log(text).rtt(ms(80)).seen_at(End::Client);
+        let lines = seen.lines(Cause::SlowStart, Client);
+        assert!(!lines.is_empty(), "{seen}");
+        assert!(lines.iter().all(|line| line.confidence == most), "{lost}{seen}");
+    }
 }
