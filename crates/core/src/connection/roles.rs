@@ -9,7 +9,7 @@
 use tcpwhy_wire::{Duration, Instant};
 
 use super::row::Row;
-use super::seldom::{Had, Reacted, Seldom, Steady, Unanswered};
+use super::seldom::{self, Had, Reacted, Seldom, Steady, Unanswered};
 use crate::bill::account::Account;
 use crate::estimate::grid::{DISTANCE_MIN, Grid};
 use crate::estimate::{maybe::Maybe, polls::Polls};
@@ -323,7 +323,7 @@ impl Roles {
         if u64::from(len) == answer_bytes && (KEY_AFTER..=KEY_WITHIN).contains(&idle) {
             self.echoes = self.echoes.saturating_add(1);
         }
-        if wait >= DISTANCE_MIN {
+        if wait >= DISTANCE_MIN || seldom::may_be_streams(wait, len, answer_bytes) {
             self.on_slow_answer(asked_at + wait, asked_at);
         }
         let tells = self.alert || self.spoken_late || is_guess || wait >= KEPT_MIN;

@@ -10,6 +10,11 @@ use crate::estimate::own_time::OwnTime;
 use crate::estimate::polls::Polls;
 use crate::flow::segment_class::LastData;
 
+/// An answer that comes sooner was written because of its question. Source: none written down.
+const STREAM_WAIT_MIN: Duration = Duration::from_millis(1);
+/// Packets of one stream differ in length by at most one part in this many. Source: none written down.
+const ALIKE_SHARE: u64 = 16;
+
 /// Long waits in a row, each after a message by which the client reacted to the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Reacted {
@@ -155,4 +160,11 @@ impl Pushes {
         let off = |n: i64| at - last - every.times(n);
         self.are_often() && every >= PUSHES_EVERY && (1..=PUSHES_MISSED).any(|n| off(n).max(-off(n)) <= play)
     }
+}
+
+/// Whether a question of `len` bytes is about as long as its answer, as what two ends send each other by timers of their own is,
+/// at whatever distance from each other.
+#[inline]
+pub(super) fn may_be_streams(wait: Duration, len: u32, answer_bytes: u64) -> bool {
+    wait >= STREAM_WAIT_MIN && u64::from(len).abs_diff(answer_bytes) <= answer_bytes / ALIKE_SHARE
 }

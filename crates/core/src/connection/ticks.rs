@@ -8,6 +8,7 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::Connection;
 use super::row::{Push, Row};
+use super::seldom::may_be_streams;
 use super::turn::Silence;
 use crate::bill::account::Account;
 use crate::bill::exchange::Open;
@@ -206,7 +207,10 @@ impl Connection {
     #[inline]
     pub(super) fn doubt_beat(&self, open: &Open, len: u32, wait: Duration, verdict: &mut Verdict) -> bool {
         let seldom = self.roles.seldom();
-        let by_itself = wait >= DISTANCE_MIN && seldom.own_beat.is_shown();
+        let streams = || {
+            u32::try_from(open.request_bytes).is_ok_and(|asked| may_be_streams(wait, asked, u64::from(len)))
+        };
+        let by_itself = seldom.own_beat.is_shown() && (wait >= DISTANCE_MIN || streams());
         let beats = (by_itself
             || seldom.beat_len == len && may_cross(open.request_bytes, len, (open.client_idle, wait)))
             && !self.asks_by_its_bytes(open.request_first);

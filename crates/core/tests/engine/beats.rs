@@ -1,6 +1,7 @@
 //! Who speaks by a timer of its own, and is answered at once: nobody waits for the next beat.
 
 use tcpwhy_core::cause::Cause;
+use tcpwhy_core::cause::Side::Server;
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 
 use crate::packet_log::{End, each, log, ms};
@@ -112,5 +113,26 @@ fn who_speaks_every_20_ms_at_whatever_time_it_was_asked_may_answer_nothing() {
         let waits = seen.longer(Cause::ServerThink, ms(10));
         assert_eq!(waits.last().map(|line| line.confidence), Some(most), "{seen}");
         assert!(waits.len() > 50, "{seen}");
+    }
+}
+
+/// Two ends send each other 160 bytes every 20 ms by timers of their own, 3.3 ms apart, until what the client sends follows its
+/// server's at once (frames 2075 to 3185 of two voices in one connection): that answers nothing. A server that takes 3.3 ms moves
+/// with its client.
+#[test]
+fn who_sends_as_much_as_it_gets_and_keeps_its_time_may_answer_nothing() {
+    for (moves, most) in [(false, Possible), (true, Certain)] {
+        let turns = each(1..90, |n| {
+            let own = f64::from(n * 20);
+            let [asks, answers] = match (n > 40, moves) {
+                (false, _) => [own - 3.3, own],
+                (true, true) => [own + 0.02, own + 3.32],
+                (true, false) => [own - 19.98, own],
+            };
+            format!("@{asks} C 160\n @{answers} S 160")
+        });
+        let seen = log(format!("handshake\n {turns}")).rtt(ms(0.03)).seen_at(End::Server);
+        let answers = seen.lines(Cause::ServerThink, Server);
+        assert_eq!(answers.last().expect("an answer").confidence, most, "{moves}{seen}");
     }
 }
