@@ -53,6 +53,8 @@ pub(crate) enum Revision<'a> {
     /// The path to the peer proves to be shorter: acknowledgements that seemed prompt had been
     /// delayed.
     AcknowledgementsHeldBack { sender: Side },
+    /// The sender leaves small segments behind small ones: Nagle need not have held any.
+    NoDelay { sender: Side },
     /// The tail that Nagle held left whole with `packet`: bytes that Nagle holds later were written
     /// later, and the hold before them delayed nothing.
     TailLeftWhole { packet: u64, sender: Side },
@@ -245,6 +247,12 @@ impl Revision<'_> {
             Self::AcknowledgementsHeldBack { sender } => {
                 for account in [on.blocked, on.pending, Some(on.settled)].into_iter().flatten() {
                     account.rename(Cause::Nagle, Cause::NagleDelayedAck, sender);
+                }
+            }
+            Self::NoDelay { sender } => {
+                for account in [on.blocked, on.pending, Some(on.settled)].into_iter().flatten() {
+                    account.doubt_line(Cause::Nagle, sender);
+                    account.doubt_line(Cause::NagleDelayedAck, sender);
                 }
             }
             Self::TailLeftWhole { packet, sender } => {

@@ -9,6 +9,7 @@ use crate::bill::revise::Revision;
 use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
+use crate::flow::path_memory::is_held_back;
 use crate::rules::proxy::NEARER_BETWEEN;
 use crate::rules::round_trip::Shortened;
 use crate::rules::{handshake, late_start};
@@ -53,7 +54,7 @@ impl Connection {
         if !self.shown[from] {
             self.models[from].forget_pauses();
         }
-        if known.is_some_and(|known| known - bound >= HELD_BACK_MIN) {
+        if known.is_some_and(|known| is_held_back(known, bound)) {
             self.was_held_back(1 - from);
         }
     }
@@ -111,7 +112,7 @@ impl Connection {
             self.tap_rtt[from] = Maybe::of(second.min(self.distance_max(from)));
             self.path_memory.news |= self.tap_rtt[from].get() != Some(known);
             self.models[from].forget_pauses();
-            if known - second >= HELD_BACK_MIN {
+            if is_held_back(known, second) {
                 self.was_held_back(1 - from);
             }
         }
@@ -450,7 +451,7 @@ impl Connection {
             self.path_memory.on_queued(from, self.now, rtt - least); // so much is acknowledged at once
         }
         self.path_memory.on_least(from, self.now, least, QUEUED_MIN);
-        if nearer && known.is_some_and(|known| known - rtt >= HELD_BACK_MIN) {
+        if nearer && known.is_some_and(|known| is_held_back(known, rtt)) {
             self.was_held_back(to);
         }
         if let Some(rtt_to_sender) = self.tap_rtt[to].get() {

@@ -405,6 +405,7 @@ impl Connection {
             behind_host: self.is_behind_host(from),
             midway: self.midway,
             coarse: !self.fine,
+            nodelay_beside: self.path_memory.has_nodelay(from, self.ends.get()[SERVER].port),
             speaks_unasked: from == SERVER && self.roles.pushes_often(),
         }
     }

@@ -232,7 +232,7 @@ impl Connection {
             self.models[from].take(&observation);
         }
         if !verdict.split.has(REPAIRS) && nagle::is_ignored(&self.pair(), from, segment, class) {
-            self.models[from].on_nagle_ignored();
+            self.on_nagle_ignored(from);
         }
         self.charge_credit(segment, from, &mut verdict);
         let new_bytes = self.take_data(segment, from, class, mss);

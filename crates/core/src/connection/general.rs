@@ -271,7 +271,7 @@ impl Connection {
         }
         let explained = Cause::Rto.bit() | Cause::Loss.bit() | Cause::NagleDelayedAck.bit();
         if !verdict.split.has(explained) && nagle::is_ignored(&self.pair(), from, segment, class) {
-            self.models[from].on_nagle_ignored();
+            self.on_nagle_ignored(from);
         }
         // Its bytes become part of its direction, and then it part of its exchange, where the next
         // interval begins with it.

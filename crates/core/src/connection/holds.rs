@@ -6,7 +6,9 @@ use tcpwhy_wire::{Duration, Segment};
 use super::Connection;
 use super::talk::Talk;
 use crate::bill::asked::Expects;
+use crate::bill::revise::Revision;
 use crate::bill::split::Split;
+use crate::flow::ends::SERVER;
 use crate::flow::segment_class::LastData;
 use crate::rules::several_questions;
 use crate::rules::wait::Wait;
@@ -29,6 +31,27 @@ impl Connection {
             return Some(Duration::ZERO);
         }
         self.path_memory.min(from)
+    }
+
+    /// A small segment left while a small one was outstanding: what Nagle seems to have held before, an option that the program
+    /// had set need not have held.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn on_nagle_ignored(&mut self, from: usize) {
+        let model = &mut self.models[from];
+        model.on_nagle_ignored();
+        if model.nagle_ignored != model.nagle_held + 1 {
+            return;
+        }
+        if let Some(open) = self.open.as_deref_mut() {
+            let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
+            path.revise(Revision::NoDelay { sender: self.flows[from].side });
+        }
+        // Where acknowledgements are missing, it may have had one.
+        let [asks, answers] = &self.flows;
+        if self.models[from].nagle_held == 0 && !asks.missing_from_capture && !answers.missing_from_capture {
+            self.path_memory.on_nodelay(from, self.ends.get()[SERVER].port);
+        }
     }
 
     /// Data of a reply that Nagle held may be one of several replies, if several requests were

@@ -8,7 +8,8 @@
 use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::Connection;
-use crate::words::limits::{HELD_BACK_MIN, RTO_MIN};
+use crate::flow::path_memory::is_held_back;
+use crate::words::limits::RTO_MIN;
 
 impl Connection {
     /// Takes a packet of at most one byte without time stamps: a keep-alive, or the answer to one.
@@ -54,7 +55,7 @@ impl Connection {
             self.on_shorter(Some(known), rtt, rtt, from);
         }
         self.set_tap_rtt(from, rtt);
-        if known - rtt >= HELD_BACK_MIN {
+        if is_held_back(known, rtt) {
             self.was_held_back(1 - from);
         }
     }

@@ -6,7 +6,7 @@
 
 use tcpwhy_wire::{Duration, Instant};
 
-use crate::words::limits::QUEUED_MIN;
+use crate::words::limits::{HELD_BACK_MIN, QUEUED_MIN};
 
 /// A queue seen longer ago than this may be gone.
 const LASTS: Duration = Duration::from_secs(1);
@@ -34,6 +34,8 @@ pub(crate) struct PathMemory {
     agreed: [bool; 2],
     /// Ports at which the server has accepted connections, the latest first; 0 where there are fewer.
     ports: [u16; 4],
+    /// The server's port where an end sent small segments behind small ones; 0 if nowhere.
+    nodelay: [u16; 2],
     /// When this was last shared, likewise, and whether to share it again: because the connection has learned
     /// something, or because others may have.
     shared: Instant,
@@ -54,6 +56,7 @@ impl Default for PathMemory {
             seen_at,
             agreed,
             ports: [0; 4],
+            nodelay: [0; 2],
             shared,
             news: false,
             asks: false,
@@ -91,6 +94,17 @@ impl PathMemory {
     /// Whether it is known to accept connections there.
     pub(crate) fn accepts(&self, port: u16) -> bool {
         self.ports.contains(&port)
+    }
+
+    /// An end of a connection to this port does without Nagle's algorithm.
+    pub(crate) fn on_nodelay(&mut self, end: usize, port: u16) {
+        self.nodelay[end] = port; // the next news will bring it
+    }
+
+    /// Whether the same end of another connection to this port does.
+    #[inline]
+    pub(crate) fn has_nodelay(&self, end: usize, port: u16) -> bool {
+        self.nodelay[end] == port && port != 0
     }
 
     /// A packet on the way to or from this end was late by `queued` at `now`.
@@ -201,6 +215,9 @@ impl PathMemory {
                 self.min[end] = self.min[end].min(rtt);
                 self.shown[end] = self.shown[end].min(opened[end].unwrap_or(Duration::MAX));
             }
+            if own.nodelay[end] != 0 {
+                self.nodelay[end] = own.nodelay[end];
+            }
             if own.queued[end].0 > Instant::MIN {
                 self.queued[end] = longer(self.queued[end], own.queued[end]);
             }
@@ -235,6 +252,12 @@ impl PathMemory {
 pub(crate) fn agree(one: Duration, other: Duration) -> bool {
     let (less, more) = (one.min(other), one.max(other));
     more - less <= QUEUED_MIN.max(less.divided_by(AGREE_SHARE))
+}
+
+/// Whether a round trip `known` so far had a delayed ACK in it, where another one took `rtt`: it is longer by at least the
+/// shortest such delay, and by more than two round trips of one path differ.
+pub(crate) fn is_held_back(known: Duration, rtt: Duration) -> bool {
+    known - rtt >= HELD_BACK_MIN && !agree(known, rtt)
 }
 
 /// The longer of two queues, unless it is too old.

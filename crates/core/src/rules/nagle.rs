@@ -1,8 +1,9 @@
 //! Was a small write held until an acknowledgement?
 //!
 //! Proof: the small segment follows the acknowledgement, not a time of its own.
-//! Refuted by: the same sender elsewhere sends small segments while a small one is outstanding, or
-//! the segment answers what the peer sent unasked (`crossed`).
+//! Refuted by: the same sender elsewhere sends small segments while a small one is outstanding, also
+//! later, or on another connection to the same server (then it is possible); or the segment answers
+//! what the peer sent unasked (`crossed`).
 //! Source: tcp_nagle_check and tcp_minshall_check, net/ipv4/tcp_output.c, Linux 2.6.11 to 6.18; RFC
 //! 896; RFC 1122, 4.2.3.2 (delayed acknowledgements).
 //! Seen from: both ends; far from the sender the segment may have been delayed on its way, so a
@@ -69,7 +70,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let cause = if held_back >= HELD_BACK_MIN { Cause::NagleDelayedAck } else { Cause::Nagle };
     // With more of the same write after the last segment, the application did not pause.
     let pause = model.pause(wait.index, wait.last.len).filter(|_| wait.last.queue != SendQueue::More);
-    let doubtful = form.is_some() || held_back > HOLDS_MAX;
+    // What leaves at the heels of an acknowledgement that was held back hardly comes by chance.
+    let beside = wait.nodelay_beside && model.nagle_held == 0 && cause == Cause::Nagle;
+    let doubtful = form.is_some() || held_back > HOLDS_MAX || beside;
     let mut confidence = confidence(wait, cause, doubtful, pause.is_some());
     // While the bottleneck worked off what left before, the tail would have waited there.
     let mut split = if wait.near_sender() { link_share::split(wait) } else { Split::of(wait.gap) };

@@ -54,6 +54,8 @@ pub(crate) struct Wait<'a> {
     pub midway: bool,
     /// The capture's clock counts milliseconds: it cannot show what closely follows what.
     pub coarse: bool,
+    /// The same end of another connection to this server does without Nagle's algorithm.
+    pub nodelay_beside: bool,
     /// The sender often says something that nobody has asked for.
     pub speaks_unasked: bool,
 }

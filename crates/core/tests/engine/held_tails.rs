@@ -1,10 +1,12 @@
 //! Tails that come as late as a timer: held by a cork, or lost and retransmitted?
 
 use tcpwhy_core::cause::Cause;
-use tcpwhy_core::cause::Side::Server;
+use tcpwhy_core::cause::Side::{Client, Server};
 use tcpwhy_core::report::Confidence;
+use tcpwhy_wire::{Endpoint, Segment};
 
-use crate::packet_log::{End, log, ms, settled};
+use crate::invariants::analyse;
+use crate::packet_log::{CLIENT, End, SERVER, log, ms, settled};
 
 /// A tail leaves with its sender's timer, which began when all before it was acknowledged: a
 /// cork's, or the RTO after the original was lost before the capture point. Near the sender the
@@ -51,4 +53,69 @@ fn a_small_segment_that_is_overtaken_holds_the_tail_all_the_same() {
     let held = bill.ns(Cause::Nagle, Server) + bill.ns(Cause::NagleDelayedAck, Server);
     assert!(held >= ms(185), "{seen}");
     assert!(bill.ns(Cause::SlowStart, Server) < ms(5), "{seen}");
+}
+
+/// Twenty bytes, and 168 that leave with their acknowledgement, on a path of 293 ms that took 306 twice (frames 74 to 86 of a
+/// browser): a path varies by that, and nobody held the acknowledgement back.
+#[test]
+fn an_acknowledgement_as_late_as_a_path_varies_was_prompt() {
+    let text = "@0 C syn\n +0 S syn late=13\n +0 C ack\n +1 C 20\n +0 S ack late=13\n +0 C 168\n +0 S ack\n +0 S 300\n +0 C ack";
+    let seen = log(text).rtt(ms(293)).without_timestamps().seen_at(End::Client);
+    let bill = seen.exchange(1);
+    assert!(bill.ns(Cause::Nagle, Client) >= ms(290), "{seen}");
+    bill.never(Cause::NagleDelayedAck);
+}
+
+/// A small segment leaves with the acknowledgement of the small one before it, and the next one before its own is
+/// acknowledged: its sender may do without Nagle's algorithm, here and on its other connections.
+#[test]
+fn who_leaves_small_behind_small_later_need_not_have_been_held() {
+    for (next, sure) in [("+5 S 512\n +0 C ack", Confidence::Possible), ("+0 C ack", Confidence::Likely)] {
+        let text = settled(1) + &format!("+5 C 100\n +2 S 256\n +0 C ack\n +0 S 281\n {next}");
+        let seen = log(text).rtt(ms(380)).seen_at(End::Server);
+        assert_eq!(seen.exchange(2).of(Cause::Nagle).confidence, sure, "{next}{seen}");
+    }
+}
+
+/// Full segments and one of 1,104 bytes come a millisecond apart, as the link lets them pass, a round trip behind what released
+/// the first (frames 1069 to 1079 of a browser): nothing held the short one, of which more was to come.
+#[test]
+fn a_short_segment_within_a_burst_is_not_corked() {
+    let text = settled(4)
+        + "+5 C 100\n +2 S 1448x10 more\n +0 C ack\n +0 S 1448x2 more every=3\n +3 S 1104 more\n +3 S 1448x4 more every=3\n +3 S 100\n +0 C ack";
+    let seen = log(text).rtt(ms(360)).without_timestamps().seen_at(End::Client);
+    seen.exchange(5).never(Cause::Cork);
+}
+
+/// Two connections to one server: on the first it leaves a small segment behind a small one, on the other a small one leaves with
+/// the acknowledgement of the small one before (frames 312 to 654 of a browser). Nagle's algorithm need not have held that, unless
+/// the acknowledgement had been held back.
+#[test]
+fn who_leaves_small_behind_small_beside_need_not_have_been_held() {
+    for (first, held_back, sure) in [
+        ("+3", 0, Confidence::Possible),
+        ("+0 C ack\n +20", 0, Confidence::Likely),
+        ("+3", 40, Confidence::Likely),
+    ] {
+        let beside = log(settled(2)
+            + &format!("+5 C 100\n +2 S 288\n {first} S 653\n +0 C ack\n +5 C 100\n +10 S 100\n +0 C ack"));
+        let beside =
+            beside.rtt(ms(40)).between([Endpoint { port: 40_001, ..CLIENT }, SERVER]).capture(End::Server);
+        let held =
+            log(settled(2) + &format!("+400 C 100\n +10 S 256\n +{held_back} C ack\n +0 S 281\n +0 C ack"));
+        let mut segments = held.rtt(ms(40)).capture(End::Server);
+        segments.extend(beside.into_iter().map(|segment| Segment { at: segment.at - ms(300), ..segment }));
+        segments.sort_by_key(|segment| segment.at);
+        (1..).zip(&mut segments).for_each(|(packet, segment)| segment.packet = packet);
+        let report = analyse(&segments);
+        let lines = report
+            .connections
+            .iter()
+            .flat_map(|connection| &connection.exchanges)
+            .flat_map(|exchange| &exchange.bill);
+        let nagle = [Cause::Nagle, Cause::NagleDelayedAck];
+        let held: Vec<_> =
+            lines.filter(|line| nagle.contains(&line.cause)).map(|line| line.confidence).collect();
+        assert_eq!(held, [sure], "{first} {held_back}");
+    }
 }

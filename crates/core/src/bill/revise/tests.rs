@@ -128,6 +128,17 @@ fn acknowledgements_that_were_held_back_are_the_receivers_too() {
 }
 
 #[test]
+fn who_leaves_small_segments_behind_small_ones_need_not_have_been_held() {
+    let revision = Revision::NoDelay { sender: CLIENT };
+    let held: &[_] = &[(Nagle, CLIENT, 40, Likely), (SlowStart, CLIENT, 30, Likely)];
+    let (_, [pending, blocked, settled]) =
+        revised(revision, [&[], held, &[(NagleDelayedAck, CLIENT, 40, Certain)]]);
+    assert!(pending.is_empty());
+    assert_eq!(blocked, ["nagle client 40 Possible", "slow-start client 30 Likely"]);
+    assert_eq!(settled, ["nagle-delayed-ack client 40 Possible"]);
+}
+
+#[test]
 fn a_tail_that_left_whole_had_delayed_nothing() {
     let revision = Revision::TailLeftWhole { packet: 9, sender: CLIENT };
     let blocked: &[_] = &[(Nagle, CLIENT, 10, Likely), (NagleDelayedAck, CLIENT, 40, Certain)];
