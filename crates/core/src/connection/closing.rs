@@ -167,10 +167,10 @@ impl Connection {
     ) -> Duration {
         let is_late = kind == Kind::Exchange
             && (open.is_unheard || next.is_some_and(|next| self.was_heard_late(open, next, speaker)));
+        let asks_nothing = kind == Kind::Exchange && self.asks_nothing(open);
         let is_session = kind == Kind::Exchange && self.is_session(open);
-        let is_parted = open.is_parted;
+        let is_own = asks_nothing || is_session && open.is_parted;
         let (asker, packet) = (side(open.initiator), open.packets[1]);
-        let is_guess = self.pairing(open, kind) == Some(Pairing::Guess);
         let account = open.last_path().settle();
         if kind == Kind::OneWay {
             doubt_pauses(account, asker);
@@ -182,9 +182,9 @@ impl Connection {
         };
         if is_session {
             account.revise(Revision::SetUpTls { asker });
-            if is_parted {
-                account.revise(Revision::MayBeOwn { server: side(SERVER) }); // the request behind it waits anyway
-            }
+        }
+        if is_own {
+            account.revise(Revision::MayBeOwn { server: side(SERVER) }); // whatever is behind it waits anyway
         }
         if self.assumed || self.paired == Paired::Unread {
             self.temper_assumed(open, kind);
@@ -192,7 +192,7 @@ impl Connection {
         if self.greeted {
             self.doubt_asked(open);
         }
-        if is_guess {
+        if self.pairing(open, kind) == Some(Pairing::Guess) {
             open.last_path().settle().revise(Revision::Guessed(Guess::Pairing));
         }
         end

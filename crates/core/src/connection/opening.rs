@@ -8,7 +8,7 @@
 use tcpwhy_wire::{Duration, Segment, Seq};
 
 use super::Connection;
-use super::frame_sizes::acknowledging;
+use super::frame_sizes::{TICKETS_MAX, acknowledging};
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::words::limits::WORD_MAX;
@@ -17,6 +17,9 @@ use crate::words::limits::WORD_MAX;
 const CHANGE_CIPHER_SPEC_LEN: i32 = 6;
 /// ... and that with a Finished of SHA-384 after it.
 const FINISHED_LEN_MAX: i32 = 80;
+
+/// A server's two tickets may each be as long as those of OpenSSL together. Source: observed.
+const TICKETS: u64 = 2;
 
 /// A server's TLS takes no longer to send its own messages. Source: none written down.
 const TICKETS_WITHIN: Duration = Duration::from_millis(200);
@@ -92,11 +95,22 @@ impl Connection {
     }
 
     /// Whether the client has sent only its Finished, which requests nothing.
+    #[cold]
+    #[inline(never)]
     pub(super) fn is_finished_alone(&self, open: &Open) -> bool {
         let hello = self.talk.as_deref().and_then(|talk| talk.session[CLIENT]);
         open.initiator == CLIENT
             && open.request_bytes <= FINISHED_LEN_MAX as u64
             && hello.zip(open.request_first).is_some_and(|([_, end], first)| is_finished(end, first))
+    }
+
+    /// Whether the client has sent only its Finished, and what came may be tickets, which nobody waits for.
+    #[inline]
+    pub(super) fn asks_nothing(&self, open: &Open) -> bool {
+        self.talk.is_some()
+            && open.request_bytes <= FINISHED_LEN_MAX as u64
+            && open.reply_bytes <= TICKETS * u64::from(TICKETS_MAX)
+            && self.is_finished_alone(open)
     }
 
     /// Whether this is the client's acknowledgement of SETTINGS, by its length in a record, right after

@@ -4,7 +4,8 @@
 //! Proof: its time stamp is older than the path's fastest packets allow, or a later packet was on
 //! its way for less time than any before.
 //! Refuted by: a sender whose next packet follows at once without such a delay: packets queued
-//! behind the first would be as late.
+//! behind the first would be as late. A sender's clock that gains on the capture's: what packets take less
+//! grows with the time between them.
 //! Source: RFC 7323, 5.4 (the clock of time stamps); the estimate of the clock is
 //! `estimate/stamp_clock.rs`.
 //! Seen from: far from the message's sender; beside it nothing has had time to queue.
@@ -61,7 +62,11 @@ pub(crate) fn charge(flow: &Flow, open: &mut Open) {
     open.charge_late();
     let (Some(then), Some(now)) = (open.way_base.get(), flow.clock.base()) else { return };
     let more = then - now;
-    if more < QUEUED_MIN.max(flow.grain().times(2)) || more > LATE_MAX || flow.on_one_host {
+    let grain = flow.grain().max(flow.clock.tick());
+    if more < QUEUED_MIN.max(grain.times(2)) || more > LATE_MAX || flow.on_one_host {
+        return;
+    }
+    if flow.clock.may_gain(more, open.passed) {
         return;
     }
     // It began with a copy that nobody saw, after the message before.

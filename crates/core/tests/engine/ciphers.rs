@@ -326,6 +326,34 @@ fn a_farewell_behind_the_tickets_answers_no_finished() {
     }
 }
 
+/// The Finished of a spare connection (frames 2281 to 2299 of a browser's capture): nobody waits for the tickets that come
+/// 300 ms later. A request sent along with the Finished is waited for, and so is a file that comes without one.
+#[test]
+fn tickets_that_come_late_answer_no_finished() {
+    for (finished, reply, possible) in [(80, 287, true), (300, 287, false), (80, 1448, false)] {
+        let text = format!(
+            "handshake
+             +0.8 C 517 asks #hello
+             hello+1 S 1448x2 answers
+             +0 S 147 #flight
+             flight+1 C {finished} #finished
+             finished+0 S ack
+             finished+300 S {reply}
+             +0 S 287
+             +0.1 C ack"
+        );
+        for end in End::BOTH {
+            let exchanges = exchanges(&text, end);
+            let (thinks, _, sure) = server_of(&exchanges[2]);
+            assert_eq!(
+                (thinks, sure == Some(Confidence::Possible)),
+                (300, possible),
+                "{end:?}: {exchanges:#?}"
+            );
+        }
+    }
+}
+
 /// A browser sends a request and a PING on an idle connection, where the capture begins (frames 161 to 190,
 /// and 248 to 260 of another): the echo comes first, and the reply 213 ms later. The server did not pause in
 /// it.

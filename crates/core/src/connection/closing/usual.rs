@@ -127,6 +127,7 @@ impl Connection {
     pub(in crate::connection) fn close_usual(&mut self, ledger: &mut Ledger) {
         let Some(mut open) = self.open.take() else { return };
         self.settle_usual(&mut open);
+        let is_own = self.asks_nothing(&open);
         let is_session = self.is_session(&open);
         let packet = open.packets[1];
         let answered_at = open.reply.last.as_ref().map_or(self.now, |last| last.at);
@@ -134,6 +135,9 @@ impl Connection {
         self.charge_usual_way_back(account, answered_at, packet);
         if is_session {
             account.revise(Revision::SetUpTls { asker: self.flows[CLIENT].side });
+        }
+        if is_own {
+            account.revise(Revision::MayBeOwn { server: self.flows[SERVER].side });
         }
         self.close_told(open, ledger);
     }

@@ -21,6 +21,9 @@ const RATE_FROM: Duration = Duration::from_millis(12);
 /// If all packets so far took at most half as long again as their stamps say, the clock ticks no more slowly
 /// than it seems to. See `TICKS`.
 const SLOWER: i64 = 3;
+/// Two clocks that are being adjusted differ by up to one part in this many, for minutes or hours: 500 ppm each (MAXFREQ,
+/// include/linux/timex.h).
+const GAINS_SHARE: i64 = 1_000;
 /// No clock counts fewer ticks in this many times as long. Source: none written down.
 const SLOWED_TIMES: i64 = 10;
 
@@ -46,6 +49,11 @@ impl StampClock {
         let off = i128::from((off.at_least_zero() + self.tick).as_nanos());
         // Divisions of 128 bits would take longer than all else here.
         late * held.max(1) > since * off || late * 100 > since * OFF_MAX
+    }
+
+    /// Whether a packet may have taken this much `less` than one at `since` because this clock gains on the capture's.
+    pub(crate) fn may_gain(&self, less: Duration, since: Instant) -> bool {
+        less.times(GAINS_SHARE) <= self.last - since
     }
 
     /// Whether a packet that passed after `at` was on time again: a clock that stood still would have stayed
