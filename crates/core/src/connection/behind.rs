@@ -39,14 +39,14 @@ impl Connection {
     #[cold]
     #[inline(never)]
     fn weigh_beyond(&self, setup: &Setup, near: Duration) -> Option<Beyond> {
-        if setup.is_repeated() {
+        if setup.is_repeated() || handshake::is_of_copy(setup, near) {
             return self.opened_behind(setup, near);
         }
-        let opened = setup.opened().filter(|_| !handshake::is_of_copy(setup, near))?;
+        let opened = setup.opened()?;
         self.answers.beyond(opened, near, || self.answers.taken_over || self.has_host_between())
     }
 
-    /// The same if several SYNs were sent: a host in between that acknowledges sooner than the last of them
+    /// The same if several SYNs were sent, or the only one took a SYN's timer, which the path beyond may take as well: a host in between that acknowledges sooner than the last of them
     /// was answered does not measure the path that was opened.
     fn opened_behind(&self, setup: &Setup, near: Duration) -> Option<Beyond> {
         let opened = setup.opened_at_least().filter(|_| self.has_host_between())?;

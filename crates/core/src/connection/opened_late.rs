@@ -89,11 +89,14 @@ impl Connection {
     ) -> Option<(Duration, Confidence)> {
         // A nearer host acknowledges for the server: only the server's replies show how far away that
         // is.
-        let proxied = self.beyond().is_some() || self.may_be_behind();
+        let beyond = self.beyond().is_some();
+        let proxied = beyond || self.may_be_behind();
         let behind = (took - self.answers.farthest()).at_least_zero();
         if proxied && behind >= RTO_MIN.max(took.divided_by(2)) {
             return Some((behind, Confidence::Possible));
         }
+        // No path is as long as the handshake if the first of these came in half the time.
+        let proxied = beyond || proxied && behind < took.divided_by(2);
         let least = handshake::least_queue;
         let above = |way: Duration| Some(took - way).filter(|above| *above >= least(way) && !proxied);
         let (at, _) = setup.last_syn_ack()?;

@@ -7,8 +7,6 @@
 //! Source: TCP_DELACK_MIN and TCP_DELACK_MAX, include/net/tcp.h, Linux 6.12; RFC 3522 (spurious timeouts).
 //! Seen from: far from the answering end; beside it nothing has had time to be late.
 
-use std::ops::Range;
-
 use tcpwhy_wire::{Duration, Segment};
 
 use super::pair::Pair;
@@ -25,14 +23,6 @@ use crate::words::report::{Confidence, Detail};
 /// A delayed-acknowledgement timer exceeds its minimum by at most this (4 ms per tick). Source: HZ,
 /// arch/x86/Kconfig, Linux 6.12.
 const DELAYED_ACK_PLAY: Duration = Duration::from_millis(4);
-/// Delayed-acknowledgement timers: Linux and Windows of today, the BSDs, older ones (TCP_DELACK_MIN and
-/// TCP_DELACK_MAX, include/net/tcp.h, Linux 6.12; net.inet.tcp.delacktime, FreeBSD). Source of the play:
-/// none written down.
-const TIMERS: [Range<Duration>; 3] = [
-    Duration::from_millis(36)..Duration::from_millis(60),
-    Duration::from_millis(95)..Duration::from_millis(112),
-    Duration::from_millis(185)..Duration::MAX,
-];
 /// Packets this close together had waited together.
 pub(crate) const TOGETHER: Duration = Duration::from_millis(1);
 /// The same as one part in this many of the wait before them, where no delayed-acknowledgement timer
@@ -138,7 +128,7 @@ pub(super) fn acknowledged_before_any_timer(
     let whole = is_last && on_its_way::is_whole(&pair.flows[server]) && open.request.repaired_at().is_none();
     let acked = pair.acked_by_itself(open, segment).filter(|_| whole)?;
     let held = acked - from.at - pair.tap_rtt[server];
-    let by_timer = TIMERS.iter().any(|timer| timer.contains(&held));
+    let by_timer = on_its_way::TIMERS.iter().any(|timer| timer.contains(&held));
     // A timer acknowledges all that has come, and so does a program: what is acknowledged piece by piece within a
     // moment had just come, or its acknowledgements stood on their way together.
     let pieces = parted && acked - asked.part_acked_at <= TOGETHER;

@@ -5,10 +5,13 @@
 //! the reply carries the same time stamp, so both left together; or other packets between these
 //! hosts were delayed as long in a queue at the time.
 //! Refuted by: an acknowledgement before the reply with an earlier time stamp; packets missing from
-//! the capture that may have been one.
+//! the capture that may have been one. A timer's time before the acknowledgement may be the peer's, whatever
+//! silence came before.
 //! Source: TCP_DELACK_MIN and TCP_DELACK_MAX (40 to 200 ms), include/net/tcp.h, Linux 6.12: a host
 //! acknowledges a request first, however long its program takes.
 //! Seen from: near the requesting end.
+
+use std::ops::Range;
 
 use tcpwhy_wire::{Duration, Segment};
 
@@ -19,13 +22,21 @@ use crate::flow::direction::Flow;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{DELAYED_ACK_MAX, DELAYED_ACK_MIN, QUEUED_MIN};
+use crate::words::limits::{DELAYED_ACK_MAX, DELAYED_ACK_MIN, QUEUED_MIN, TIMER_TICK};
 use crate::words::report::{Confidence, Detail};
 
 /// A retransmission timer is hardly longer, as this is its initial value (RFC 6298, 2.1).
 const SILENCE_MIN: Duration = Duration::from_secs(1);
 /// A queue seen this recently is still there.
 const FRESH: Duration = Duration::from_millis(200);
+/// Delayed-acknowledgement timers: Linux and Windows of today, the BSDs, older ones (TCP_DELACK_MIN and
+/// TCP_DELACK_MAX, include/net/tcp.h, Linux 6.12; net.inet.tcp.delacktime, FreeBSD). Source of the play:
+/// none written down.
+pub(super) const TIMERS: [Range<Duration>; 3] = [
+    Duration::from_millis(36)..Duration::from_millis(60),
+    Duration::from_millis(95)..Duration::from_millis(112),
+    Duration::from_millis(185)..Duration::MAX,
+];
 
 /// The part of `left`, the wait for a reply less all else, that the request spent on its way.
 pub(super) fn judge(pair: &Pair<'_>, open: &Open, left: Duration) -> Option<Charge> {
@@ -107,13 +118,19 @@ pub(super) fn left_together(
     let same = answering.clock.same_stamp_for(segment.at)?;
     let tick = answering.clock.tick();
     let (own, confidence) = if tick.is_positive() && was_acked_as_it_came(pair, open) {
-        (tick, Confidence::Likely)
+        let held = acked_at - last.at - pair.tap_rtt[server];
+        (tick, if is_timers(held) { Confidence::Possible } else { Confidence::Likely })
     } else {
         (DELAYED_ACK_MAX, Confidence::Possible)
     };
     let late = Charge::new(Cause::Queueing, asked.side, left - own, confidence)
         .detail(Detail { form: Some(Form::Unacknowledged), ..Detail::default() });
     (left > own && segment.at - acked_at <= same).then_some(late)
+}
+
+/// Whether an acknowledgement was held back for as long as a host's timer runs, and hardly longer than the longest.
+fn is_timers(held: Duration) -> bool {
+    held <= DELAYED_ACK_MAX + TIMER_TICK.times(2) && TIMERS.iter().any(|timer| timer.contains(&held))
 }
 
 /// Whether the request is a single segment after a silence longer than its receiver's

@@ -33,6 +33,8 @@ const QUEUE_SHARE: i64 = 4;
 /// Paths between the same hosts differ by less; on one longer by this much a queue shows by its round trips,
 /// not only by time stamps. Source: none written down.
 const OTHER_WAY_MAX: Duration = Duration::from_millis(20);
+/// A client whose handshake has shown it this many times nearer is hardly another one behind the same address. Source: none written down.
+const LONGER_TIMES: i64 = 10;
 /// A path that varies is steady again if its smoothed round trip is above the least by at most one part in
 /// this many. Source: none written down.
 const STEADY_SHARE: i64 = 16;
@@ -116,8 +118,8 @@ pub(crate) fn of_path(pair: &Pair<'_>, end: usize, sender: Side) -> (Charge, Opt
         // It is another path, or this connection was queued throughout.
         return (Charge::new(Cause::RoundTrip, sender, tap_rtt, sure.min(Confidence::Likely)), None);
     };
-    let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
     let confidence = if seen { Confidence::Likely } else { Confidence::Possible };
+    let round_trip = |path| Charge::new(Cause::RoundTrip, sender, path, sure);
     let stood = Charge::new(Cause::Queueing, sender, queued, confidence);
     (
         round_trip(tap_rtt - queued),
@@ -165,7 +167,12 @@ pub(crate) fn standing(
     let smoothed = || flows[1 - end].rto.srtt().map_or(Duration::ZERO, |smoothed| smoothed - least);
     let varied = if above >= OTHER_WAY_MAX { late.max(smoothed()) } else { late };
     let seen = path_memory.stood(end, now, above);
-    (seen || varied >= above.divided_by(QUEUE_SHARE)).then_some((above, seen))
+    // A server much nearer may be a host in between that acknowledges for it (`rules/proxy.rs`).
+    let much = || {
+        let times = |path: Duration| tap_rtt[end] - path >= OTHER_WAY_MAX.max(path.times(LONGER_TIMES));
+        end == CLIENT && path_memory.shown(end).is_some_and(times)
+    };
+    (seen || varied >= above.divided_by(QUEUE_SHARE) || much()).then_some((above, seen))
 }
 
 /// The same after a message that nobody answers: that its sender waits until it could know of the

@@ -176,6 +176,21 @@ fn answers_show_how_long_the_way_behind_a_host_in_between_is_at_most() {
     }
 }
 
+/// A SYN is answered after 139 ms and the first request is acknowledged after 2.5 (as frames 1 to 11 of a browser's on a LAN), and answered after
+/// 53: no path to another host is as long as the handshake either. If the answer takes 100, one may be.
+#[test]
+fn a_handshake_twice_as_long_as_the_first_answer_was_not_the_path_of_any_host() {
+    for (answer, way, stood) in [(50, 2.5, 136.5), (98, 139., 0.)] {
+        let text = format!(
+            "@0 C syn\n @137.75 S syn\n +0 C ack\n +12 C 56 #q\n q+0 S ack\n q+{answer} S 1448x2\n +0 S 1052\n +0.1 C ack"
+        );
+        let seen = log(text).rtt(ms(2.5)).without_timestamps().seen_at(End::Client);
+        let (handshake, queue, _) = parts(seen.setup().exchange);
+        assert!((handshake - ms(way)).max(ms(way) - handshake) <= ms(0.5), "{seen}");
+        assert!((queue - ms(stood)).max(ms(stood) - queue) <= ms(0.5), "{seen}");
+    }
+}
+
 /// The SYN-ACK comes 358 ms after the second SYN, which left after 1,029, with an RTT of 254, and
 /// echoes the first one (frames 2365 to 2369 of a browser's connection): no server's timer runs for
 /// 1,133 ms. One of 1 s does.

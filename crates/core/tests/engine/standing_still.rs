@@ -414,6 +414,18 @@ fn what_is_answered_within_the_tick_of_its_arrival_was_late_on_its_way() {
     }
 }
 
+/// A request after 7 s of silence is acknowledged 40 ms late, as every segment by itself is there, and the reply has the same
+/// stamp (frames 89 to 91 of an application's capture): the host's timer may have run. 72 ms is no timer's.
+#[test]
+fn an_acknowledgement_that_a_timer_may_have_sent_was_not_likely_late() {
+    for (late, most) in [(40, Possible), (72, Likely)] {
+        let text =
+            settled(3) + &format!("+7000 C 46 late={late} #q\n q+0 S ack\n q+0.01 S 1448x3\n +0 C ack");
+        let seen = log(text).rtt(ms(65)).seen_at(End::Client);
+        assert_eq!(seen.exchange(4).of(Cause::Queueing).confidence, most, "{seen}");
+    }
+}
+
 /// A host whose delayed ACKs have the stamps of what they acknowledge (frames 40 to 47 of SSH, where Nagle
 /// holds the message after New Keys): near it they were not held up, and far from it a lateness of exactly
 /// the timer is a delayed ACK.

@@ -88,6 +88,25 @@ fn a_round_trip_above_a_sibling_s_is_likely() {
     }
 }
 
+/// Connections of one client to a server on its LAN: the first takes 1.5 ms, the second 43, as long as timers and a radio let it (frames
+/// 1 to 30 of a broker's capture). Only 1.5 of it are likely the path's. Of 4 ms, all may be.
+#[test]
+fn a_client_that_was_ten_times_nearer_is_no_farther_away() {
+    let turns = "\n +5 C 100\n +0 S ack\n +20 S 200\n +0 C ack".repeat(4);
+    let first = log(format!("handshake {turns}")).rtt(ms(1.5)).without_timestamps();
+    for (rtt, own) in [(43.0, 1.5), (4.0, 4.0)] {
+        let text = format!("@900 C syn\n +0 S syn\n +0 C ack {turns}");
+        let second = log(text).rtt(ms(rtt)).without_timestamps();
+        let logs = [first.clone(), second.between([Endpoint { port: 40_001, ..CLIENT }, SERVER])];
+        let seen = merged(&logs, End::Server);
+        for exchange in &seen.report.connections[1].exchanges {
+            assert!(path(exchange).0 == ms(own) && path(exchange).1 <= Likely, "{seen}");
+            let queue = exchange.bill.iter().find(|line| line.cause == Cause::Queueing);
+            assert!(queue.is_none_or(|line| line.confidence == Possible), "{seen}");
+        }
+    }
+}
+
 /// Beside a connection of 40 ms, one takes 70 and more, as if a queue stood in its way throughout (a Windows
 /// host's capture: 41.7 ms of path, certain, that no sample of its connection shows): that the path takes 40 of
 /// it is another connection's knowledge, and likely.
