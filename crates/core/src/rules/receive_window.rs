@@ -100,7 +100,10 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         flow.view.loss_signal.get().is_some_and(|at| at + wait.rtt() + wait.tolerance() >= wait.segment.at);
     // Whoever has sent beyond the window had read an update that is not in the capture.
     let update_missing = ack.room < 0;
-    let confidence = match (behind_hole || update_missing, certain) {
+    // Far from the sender, it left a round trip after the opening: what comes much later may have stood on its way, or left
+    // with a later one.
+    let stood = !follows && !wait.near_sender() && late.times(2) >= wait.rtt();
+    let confidence = match (behind_hole || update_missing || stood, certain) {
         (true, _) => Confidence::Possible,
         (false, true) => Confidence::Certain,
         (false, false) => Confidence::Likely,
@@ -112,10 +115,6 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             .released_by(ack.packet)
             .detail(measured(&ack, Some(form)))
     };
-    // Far from the sender, it left a round trip after the opening: what comes much later stood on its way.
-    if !follows && !wait.near_sender() && late.times(2) >= wait.rtt() {
-        split.take(queueing::behind(wait, &ack));
-    }
     let buffer = form(flow, wait);
     let share = receiver_think::share(wait, &ack, reader.is_some(), buffer == Form::Locked, split.left());
     // A zero window is explicit; a merely smaller one is an inference.
