@@ -35,7 +35,7 @@ const NOTES: [&str; 12] = [
     "sums-over-limit",
     "duplicates",
 ];
-const SKIPPED: [&str; 16] = [
+const SKIPPED: [&str; 17] = [
     "not-tcp",
     "not-ip",
     "fragment",
@@ -51,6 +51,7 @@ const SKIPPED: [&str; 16] = [
     "wrong-time",
     "wrong-clock",
     "whole-seconds",
+    "equal-distances",
     "of-tomorrow",
 ];
 

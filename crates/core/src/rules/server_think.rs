@@ -380,7 +380,8 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
 fn had_acknowledged(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> bool {
     // The SYN-ACK is one.
     let seen = pair.flows[open.initiator].acked_bare > 1;
-    let soon = seen && (segment.ttl <= UNIX_TTL || left >= WINDOWS_ACKNOWLEDGED_BY);
+    let by_any = left >= WINDOWS_ACKNOWLEDGED_BY;
+    let soon = seen && (segment.ttl <= UNIX_TTL || by_any);
     (soon || left >= ALL_ACKNOWLEDGED_BY) && pair.is_beyond_lan(1 - open.initiator)
 }
 
