@@ -42,6 +42,9 @@ const HOLDS_MAX: Duration = Duration::from_millis(500);
 /// the hold. Source: none written down.
 const BUSY_SHARE: i64 = 16;
 
+/// A key, or the few that are typed while an acknowledgement is held back. Source: none written down.
+const TYPED_MAX: u32 = 4;
+
 /// So short a first piece is hardly a message, rather the length prefix of one (RFC 1035, 4.2.2).
 const PREFIX_MAX: u32 = 2;
 
@@ -72,7 +75,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let pause = model.pause(wait.index, wait.last.len).filter(|_| wait.last.queue != SendQueue::More);
     // What leaves at the heels of an acknowledgement that was held back hardly comes by chance.
     let beside = wait.nodelay_beside && model.nagle_held == 0 && cause == Cause::Nagle;
-    let doubtful = form.is_some() || held_back > HOLDS_MAX || beside;
+    let doubtful = form.is_some() || held_back > HOLDS_MAX || beside || may_be_typed(wait);
     let mut confidence = confidence(wait, cause, doubtful, pause.is_some());
     // While the bottleneck worked off what left before, the tail would have waited there.
     let mut split = if wait.near_sender() { link_share::split(wait) } else { Split::of(wait.gap) };
@@ -119,6 +122,11 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .released_by(ack.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
+}
+
+/// Whether two segments are as short as what a person types: the second was written at any time since the first.
+fn may_be_typed(wait: &Wait<'_>) -> bool {
+    wait.last.len.max(wait.segment.payload_len) <= TYPED_MAX
 }
 
 /// A hold about as long as the application's own latency cannot be told from a separate write:

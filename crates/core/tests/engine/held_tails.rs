@@ -119,3 +119,22 @@ fn who_leaves_small_behind_small_beside_need_not_have_been_held() {
         assert_eq!(held, [sure], "{first} {held_back}");
     }
 }
+
+/// Keys that are typed where nothing is echoed (frames 140 to 152 of a telnet session's password) leave with the acknowledgements of
+/// those before them, 200 ms late: when each was typed is unknown. The pieces of a program's message were written at once.
+#[test]
+fn keys_that_are_typed_were_not_all_held_for_as_long() {
+    for (len, most) in [(1, Confidence::Possible), (40, Confidence::Likely)] {
+        let keys = format!("+0 C {len}\n +200 S ack\n ").repeat(3);
+        let seen =
+            log(settled(2) + &format!("+700 C {len}\n +200 S ack\n {keys} +0 S 200\n +0 C ack")).rtt(ms(1));
+        let seen = seen.seen_at(End::Client);
+        let held = seen.lines(Cause::NagleDelayedAck, Client);
+        assert!(!held.is_empty(), "{seen}");
+        assert!(
+            held.iter()
+                .all(|line| (line.confidence == Confidence::Possible) == (most == Confidence::Possible)),
+            "{seen}"
+        );
+    }
+}
