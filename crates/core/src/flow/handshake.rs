@@ -224,6 +224,12 @@ impl Setup {
         }
     }
 
+    /// Whether a client that never took a SYN-ACK repeated its SYN behind one, a timer later: it has not had that.
+    pub(crate) fn is_asked_again(&self) -> bool {
+        let timer = SYN_ACK_TIMER - SYN_ACK_TIMER_PLAY;
+        !self.done && self.first_syn_ack().is_some_and(|answered| self.last_syn().0 - answered >= timer)
+    }
+
     /// The only SYN-ACK, if there was one SYN and one SYN-ACK, and the data waited for them.
     #[inline]
     pub(crate) fn only_syn_ack(&self) -> Option<(Instant, u64)> {

@@ -96,7 +96,12 @@ fn surest(waited: Duration) -> Confidence {
 
 /// Bills a client that has no SYN-ACK: until its last SYN, or a `reset` that answers one of them.
 fn bill_syns(setup: &Setup, reset: Option<(Instant, u64)>, account: &mut Account) {
-    let form = if setup.done { Form::Syn } else { Form::Unanswered };
+    let unheard = setup.is_asked_again();
+    let form = match (setup.done, unheard) {
+        (true, _) => Form::Syn,
+        (false, true) => Form::SynAck,
+        (false, false) => Form::Unanswered,
+    };
     let detail = Detail { retransmits: Some(setup.syn_count() - 1), form: Some(form), ..Detail::default() };
     // A reset as late as a timer answers none of the SYNs; an earlier one answers the last.
     let (late, soon) = match reset {
@@ -111,7 +116,7 @@ fn bill_syns(setup: &Setup, reset: Option<(Instant, u64)>, account: &mut Account
         setup.last_syn().0 - setup.first_syn.0 < LOST_AFTER.times(i64::from(setup.syn_count()) - 1);
     // A host that numbers its packets gives each copy a number of its own (RFC 6864, 4.1): a capture that was replayed, or a program that
     // sends packets as they are, waits for no answer.
-    let doubtful = soon_again || setup.came_as_it_was();
+    let doubtful = soon_again || unheard || setup.came_as_it_was();
     let sure = if doubtful { Confidence::Possible } else { Confidence::Likely };
     let charge = Charge::new(Cause::SynRetransmit, Side::Client, waited, sure);
     account.charge(&charge.evidence(setup.first_syn.1, packet).detail(detail));
@@ -225,7 +230,8 @@ pub(crate) fn bill(
     account: &mut Account,
 ) {
     account.clear();
-    let Some((syn_ack_at, syn_ack)) = setup.awaited_syn_ack() else {
+    let answered = setup.awaited_syn_ack().filter(|_| !setup.is_asked_again());
+    let Some((syn_ack_at, syn_ack)) = answered else {
         return bill_syns(setup, reset, account);
     };
     if setup.clock_stood {

@@ -349,6 +349,22 @@ fn who_never_takes_a_syn_ack_does_not_wait_for_its_copy() {
     assert_eq!(ns, Duration::from_millis(2_067), "{report:#?}");
 }
 
+/// A SYN is answered at once, and comes again after a second, seen at a resolver (frames 3190 to 8766): the client had no answer.
+/// Another client begins anew sooner than its timer.
+#[test]
+fn who_asks_again_has_not_had_the_answer() {
+    for (again, waited) in [(1_000, 1_000), (300, 0)] {
+        let report = report(&[
+            (CLIENT, 0, Flags::SYN),
+            (SERVER, 0, Flags::SYN | Flags::ACK),
+            (CLIENT, again, Flags::SYN),
+            (SERVER, again, Flags::SYN | Flags::ACK),
+        ]);
+        let lost = report.bill.iter().find(|line| line.cause == Cause::SynRetransmit);
+        assert_eq!(lost.map_or(Duration::ZERO, |line| line.ns), Duration::from_millis(waited), "{report:#?}");
+    }
+}
+
 /// A SYN comes again after five seconds with the identification that it had (frames 7472 and 8135 of a flood, each address of which sends
 /// one or two): a host's timer would have sent it under another one.
 #[test]
