@@ -346,3 +346,16 @@ fn a_window_that_was_lost_opens_slowly_behind_an_idle_time() {
         assert!(lines.iter().all(|line| line.confidence == most), "{lost}{seen}");
     }
 }
+
+/// A connection's first flight fills a window of ten segments, which any sender's own may be as well; one of four is smaller than
+/// those.
+#[test]
+fn a_first_flight_of_ten_segments_may_fill_two_windows() {
+    for (window, sure) in [(10, Likely), (4, Confidence::Certain)] {
+        let text = format!(
+            "handshake\n +5 C 100\n +2 S 1448x{window} more\n +0 C ack\n +0 S 1448x{window}\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(40)).window(End::Client, segments(window) + 500).seen_at(End::Server);
+        assert_eq!(seen.exchange(1).of(Cause::ReceiveWindow).confidence, sure, "{window}{seen}");
+    }
+}
