@@ -338,8 +338,15 @@ impl Copies {
     }
 
     /// The charges for those that `ack`, whose `newly` acknowledged bytes begin with theirs, cannot answer: its echo
-    /// is older, or, without time stamps, they left after `since` for duplicate acknowledgements.
-    pub(crate) fn unanswered(&mut self, ack: &Segment, newly: u32, since: Option<Instant>) -> Option<Spare> {
+    /// is older, or, without time stamps, they left after `since` for duplicate acknowledgements; or it ends `beyond` the
+    /// only one, with the first transmission.
+    pub(crate) fn unanswered(
+        &mut self,
+        ack: &Segment,
+        newly: u32,
+        since: Option<Instant>,
+        beyond: bool,
+    ) -> Option<Spare> {
         let echoed = ack.options.timestamps.map(|stamps| stamps.ecr);
         let older = |stamp: u32| echoed.is_some_and(|echoed| (echoed.wrapping_sub(stamp) as i32) < 0);
         let mut of_all = None;
@@ -350,7 +357,8 @@ impl Copies {
             let (only, timed) = (copied.others == 0, copied.charged.ns.is_positive());
             let soon = || only && !timed && since.is_some_and(|since| copied.at > since);
             let echoed = || (only || !timed) && copied.stamp.is_some_and(older);
-            if first && (echoed() || soon()) {
+            let within = end > 0 && beyond;
+            if first && (within || echoed() || soon()) {
                 copied.move_to(&mut of_all);
             }
         }

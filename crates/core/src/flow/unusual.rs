@@ -27,6 +27,8 @@ pub(crate) struct Shown {
     pub sack_or_dupack_at: Instant,
     /// Where the last segment that filled a hole ended, and its packet.
     pub filled: Option<(Seq, u64)>,
+    /// Where the packet begins and ends of which the last retransmission has only the first bytes, as no other has.
+    pub front_again: Option<[Seq; 2]>,
     /// Where the only block that it reported as arrived begins, beyond the only hole.
     pub hole_until: Option<Seq>,
     /// When this direction's peer last showed that its application pauses in reading: a window update, or an
@@ -68,6 +70,7 @@ static NONE: Shown = Shown {
     scale_bounds: ScaleBounds::NONE,
     sack_or_dupack_at: Instant::MIN,
     filled: None,
+    front_again: None,
     hole_until: None,
     reader_paused_at: Instant::MIN,
     unseen_acked_at: Instant::MIN,

@@ -2,7 +2,8 @@
 //!
 //! Proof: a D-SACK after the acknowledgement that seemed to answer the retransmission, an
 //! acknowledgement sooner than the retransmission can have caused it, or one that ends within the
-//! retransmission: the first transmission had arrived, and its acknowledgement was late. The same of
+//! retransmission, or beyond it where only the first transmission ended: this had arrived, and its
+//! acknowledgement was late. The same of
 //! a retransmission that duplicate acknowledgements had asked for, if the acknowledgement that begins
 //! with its bytes echoes an older time stamp, or comes within half a round trip: it was reordered.
 //! Refuted by: time stamps (an echo of the retransmission's answers that); selective or duplicate
@@ -54,7 +55,7 @@ pub(crate) fn judge(
     if sender.newly_acked > 0 {
         // Without time stamps, an acknowledgement within half a round trip answers the first transmission.
         let since = (!sender.timestamps).then(|| ack.at - way.divided_by(2));
-        let spare = path.unanswered_spare(ack, sender.newly_acked, since);
+        let spare = path.unanswered_spare(ack, sender.newly_acked, since, sender.is_front_spare());
         if spare.is_some() {
             return spare.map(Revision::CopySpare);
         }

@@ -225,3 +225,19 @@ fn a_repeated_acknowledgement_behind_a_copy_says_that_both_had_arrived() {
         assert_eq!(timed, timers, "{first} {repeated}: {seen}");
     }
 }
+
+/// A probe repeats the first bytes of a segment, and the acknowledgement, without SACK, ends where only the first transmission ended
+/// (frames 2042 to 2052 of a browser): that had arrived, and the probe repaired nothing. One that ends with the probe may answer it.
+#[test]
+fn what_ends_beyond_a_retransmission_answers_the_first_one() {
+    for (again, needless) in [("300..1100", true), ("300..1526", false)] {
+        let text = format!("{} +500 C 1226 #q\n q+60 C {again}\n q+50 S 200\n +0 C ack", settled(3));
+        let mut segments = log(text).rtt(ms(100)).without_timestamps().capture(End::Client);
+        for segment in segments.iter_mut().filter(|segment| !segment.flags.syn()) {
+            segment.options = TcpOptions::default();
+        }
+        let seen = Seen::of(segments, "the client");
+        let repairs = [Cause::Loss, Cause::Rto].map(|cause| seen.exchange(4).ns(cause, Side::Path));
+        assert_eq!(repairs == [ms(0); 2], needless, "{seen}");
+    }
+}

@@ -91,8 +91,9 @@ impl Path {
         ack: &Segment,
         newly: u32,
         since: Option<Instant>,
+        beyond: bool,
     ) -> Option<Spare> {
-        self.aside.as_mut()?.copies.unanswered(ack, newly, since)
+        self.aside.as_mut()?.copies.unanswered(ack, newly, since, beyond)
     }
 
     /// An answer that acknowledges up to `ack` begins: it has not waited for retransmissions of bytes beyond, nor for

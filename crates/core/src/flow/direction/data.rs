@@ -138,6 +138,7 @@ impl Flow {
             SegmentClass::Retransmission { .. } => {
                 let first = self.sent_before(start);
                 let first = self.keep_front(first, start);
+                self.note_front(first, end, mss);
                 for n in first..self.sent.len() {
                     let Some(sent) = self.sent.get_mut(n) else { break };
                     if sent.end.after(end) {
@@ -258,6 +259,30 @@ impl Flow {
         let Some(sent) = sent.filter(|_| self.sent.len() < REMEMBERED_MAX) else { return n };
         self.sent.insert(n, Sent { end: start, ..sent });
         n + 1
+    }
+
+    /// Notes the packet, from the n-th unacknowledged segment on, of which only the first bytes are retransmitted, up to `end`.
+    #[cold]
+    #[inline(never)]
+    fn note_front(&mut self, n: usize, end: Seq, mss: u32) {
+        let cut = (n..self.sent.len()).find(|&n| self.sent.get(n).is_some_and(|sent| !sent.end.before(end)));
+        let begins = cut.map(|n| n.checked_sub(1).and_then(|n| self.sent.get(n)).map(|before| before.end));
+        let whole =
+            cut.and_then(|n| self.sent.get(n)).filter(|sent| sent.end.after(end) && !sent.retransmitted);
+        let bytes = begins.and_then(|begins| Some([begins.or(self.highest_ack)?, whole?.end]));
+        let one = bytes.filter(|[begins, ends]| end.after(*begins) && *ends - *begins <= mss as i32);
+        if one.is_some() || self.unusual.front_again.is_some() {
+            self.unusual.shown().front_again = one;
+        }
+    }
+
+    /// Whether the last acknowledgement ends a packet, and covers none before it, of which only the first bytes had passed again: the
+    /// packet itself had arrived.
+    pub(crate) fn is_front_spare(&self) -> bool {
+        let of = |[begins, ends]: [Seq; 2]| {
+            self.highest_ack == Some(ends) && (ends - begins) as u32 >= self.newly_acked
+        };
+        self.newly_acked > 0 && self.unusual.front_again.is_some_and(of)
     }
 
     /// The first bytes of the n-th unacknowledged segment passed again, in a shorter segment than at first
