@@ -273,23 +273,6 @@ fn a_host_that_must_be_in_between_hides_a_way() {
     }
 }
 
-/// The way beyond a virtual machine's NAT takes 952 ms to open, nearly as long as a SYN's timer, and an answer comes after 912 (frames 92
-/// to 97 of one): no more than possibly was that a lost SYN, and the answer's time its server's. Without a host in between, both likely.
-#[test]
-fn a_way_behind_a_host_may_take_as_long_as_a_timer() {
-    let server = Endpoint::v4([223, 25, 233, 244], 80);
-    for (client, most) in [([192, 168, 106, 141], Possible), ([223, 25, 233, 7], Likely)] {
-        let text =
-            "@0 C syn\n @951.5 S syn\n +0 C ack\n +0.2 C 160 #q\n q+0 S ack\n q+911.5 S 1430\n +0 C ack";
-        let ends = [Endpoint::v4(client, 1_204), server];
-        let seen = log(text).rtt(ms(0.2)).between(ends).without_timestamps().seen_at(End::Client);
-        let bill = seen.exchange(1);
-        let longest = bill.exchange.bill.iter().max_by_key(|line| line.ns).expect("a line");
-        let path = longest.cause == Cause::RoundTrip;
-        assert!(longest.confidence == most && path == (most == Possible), "{seen}");
-    }
-}
-
 /// With a NAT that terminates TCP, one reply comes sooner than the handshake took, and a request in pieces is answered soon
 /// after the last (frames 37 to 509, and 346 to 580, of virtual machines): the first bounds the RTT, the second does not.
 #[test]

@@ -176,6 +176,23 @@ fn answers_show_how_long_the_way_behind_a_host_in_between_is_at_most() {
     }
 }
 
+/// The way beyond a virtual machine's NAT takes 952 ms to open, nearly as long as a SYN's timer, and an answer comes after 912 (frames 92
+/// to 97 of one): no more than possibly was that a lost SYN, and the answer's time its server's. Without a host in between, both likely.
+#[test]
+fn a_way_behind_a_host_may_take_as_long_as_a_timer() {
+    let server = Endpoint::v4([223, 25, 233, 244], 80);
+    for (client, most) in [([192, 168, 106, 141], Possible), ([223, 25, 233, 7], Likely)] {
+        let text =
+            "@0 C syn\n @951.5 S syn\n +0 C ack\n +0.2 C 160 #q\n q+0 S ack\n q+911.5 S 1430\n +0 C ack";
+        let ends = [Endpoint::v4(client, 1_204), server];
+        let seen = log(text).rtt(ms(0.2)).between(ends).without_timestamps().seen_at(End::Client);
+        let bill = seen.exchange(1);
+        let longest = bill.exchange.bill.iter().max_by_key(|line| line.ns).expect("a line");
+        let path = longest.cause == Cause::RoundTrip;
+        assert!(longest.confidence == most && path == (most == Possible), "{seen}");
+    }
+}
+
 /// A SYN is answered after 139 ms and the first request is acknowledged after 2.5 (as frames 1 to 11 of a browser's on a LAN), and answered after
 /// 53: no path to another host is as long as the handshake either. If the answer takes 100, one may be.
 #[test]
