@@ -57,10 +57,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // tcp_tso_should_defer, net/ipv4/tcp_output.c). A small window may end that near to the
     // congestion window's end by chance: 5,840 bytes to three segments.
     let backlog = wait.is_full() && wait.last.queue != SendQueue::Emptied && wait.gap >= BURST_GAP;
-    // What is missing before the segment, overtaken or lost, needed room as well.
-    let reach = flow.snd_nxt.map_or(0, |nxt| wait.segment.seq - nxt).max(0) as u32;
-    let reach = reach.saturating_add(wait.segment.payload_len).min(wait.mss);
-    let fits = |ack: &ClockingAck| ack.room >= reach as i32;
+    let fits = |ack: &ClockingAck| ack.room >= wait.segment.payload_len.min(wait.mss) as i32;
     let put_off = |ack: &ClockingAck| {
         backlog && ack.window >= LARGE_SEGMENTS * wait.mss && ack.room < 2 * wait.mss as i32
     };

@@ -306,16 +306,6 @@ fn a_short_end_behind_the_last_acknowledgement_may_have_been_written_late() {
     }
 }
 
-/// A window of 12 segments, all but 248 bytes of which are in flight: a full segment is overtaken by the 248 bytes that end where
-/// the window does (frames 1153 to 1170 of a browser). These did not fit alone: the window held both.
-#[test]
-fn what_is_overtaken_needed_room_as_well() {
-    let text = settled(4)
-        + "+5 C 100\n +2 S 1448x10 more\n +0 C ack\n +0 S 1448x20 more\n +0 C ack #one\n one+0 S 1448 more late=1\n +0 S 248 more\n +0.2 S 1448x4\n +0 C ack";
-    let seen = log(text).rtt(ms(40)).window(End::Client, segments(20) + 248).seen_at(End::Client);
-    assert!(seen.exchange(5).ns(Cause::ReceiveWindow, Client) >= ms(30), "{seen}");
-}
-
 /// A window of 20 segments opens, and the next segment comes a round trip later, or 45 ms after that: it may have stood on its way.
 #[test]
 fn a_window_holds_for_a_round_trip_behind_its_opening() {
