@@ -26,9 +26,9 @@ PAGE = os.path.join(ROOT, "docs", "rules.md")
 # What is built and run for a switch in a crate. The properties compare two paths of one engine, and a rule is taken out of both.
 TESTS = {
     "core": ["-p", "tcpwhy-core", "--test", "engine", "--bench", "analysis"],
-    "tcpwhy": ["-p", "tcpwhy", "--test", "both_ends"],
+    "tcpwhy": ["-p", "tcpwhy", "--test", "both_ends", "--test", "on_the_way"],
 }
-ROOTS = {"core": "crates/core/src/lib.rs", "tcpwhy": "crates/tcpwhy/src/main.rs"}
+ROOTS = {"core": ["crates/core/src/lib.rs"], "tcpwhy": ["crates/tcpwhy/src/lib.rs", "crates/tcpwhy/src/main.rs"]}
 SWITCH = """
 pub(crate) fn off(number: u32) -> bool {
     static OFF: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
@@ -125,8 +125,8 @@ def prepare(known):
                 texts[path] = file.read()
         assert texts[path].count(at["-"]) == 1, at
         texts[path] = texts[path].replace(at["-"], at["+"])
-    for crate in TESTS:
-        path = os.path.join(TREE, ROOTS[crate])
+    for root in [root for crate in TESTS for root in ROOTS[crate]]:
+        path = os.path.join(TREE, root)
         with open(path, encoding="utf-8") as file:
             texts[path] = file.read() + SWITCH
     for path, text in texts.items():

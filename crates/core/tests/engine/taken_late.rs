@@ -77,12 +77,12 @@ fn the_copy_that_was_taken_repaired_what_was_lost_before_it() {
 #[test]
 fn a_syn_that_was_repeated_while_the_syn_ack_stood_repaired_nothing() {
     let text = "@0 C syn #syn
-         syn+0 S syn #first
+         syn+0 S syn late=1500 #first
          syn+1100 C syn #again
-         again+0 S syn
-         again+97 S syn
-         first+0 C ack late=1500
-         +1520 C 44 #hello
+         again+0 S syn late=500
+         again+97 S syn late=500
+         first+0 C ack
+         +20 C 44 #hello
          hello+0 S ack
          +5 S 100
          +0 C ack";
