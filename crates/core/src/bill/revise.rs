@@ -10,6 +10,7 @@
 
 mod clock_set;
 mod guess;
+mod nagle;
 mod shorter_way;
 #[cfg(test)]
 mod tests;
@@ -244,24 +245,9 @@ impl Revision<'_> {
             Self::PauseStood { sender, pause, packet } => return on.on_pause_stood(sender, pause, packet),
             Self::CameTogether { server } => on.settled.doubt_own_time(server),
             Self::TimerRan { waits, from, sender } => return on.on_timer(waits, from, sender),
-            Self::AcknowledgementsHeldBack { sender } => {
-                for account in [on.blocked, on.pending, Some(on.settled)].into_iter().flatten() {
-                    account.rename(Cause::Nagle, Cause::NagleDelayedAck, sender);
-                }
-            }
-            Self::NoDelay { sender } => {
-                for account in [on.blocked, on.pending, Some(on.settled)].into_iter().flatten() {
-                    account.doubt_line(Cause::Nagle, sender);
-                    account.doubt_line(Cause::NagleDelayedAck, sender);
-                }
-            }
-            Self::TailLeftWhole { packet, sender } => {
-                let Some(blocked) = on.blocked else { return Duration::ZERO };
-                let mut held = |cause| blocked.take_back(cause, sender, Duration::MAX);
-                let held = held(Cause::Nagle) + held(Cause::NagleDelayedAck);
-                blocked.charge(&own_pace(held, packet, sender));
-                return held;
-            }
+            Self::AcknowledgementsHeldBack { sender } => on.on_held_back(sender),
+            Self::NoDelay { sender } => on.on_no_delay(sender),
+            Self::TailLeftWhole { packet, sender } => return on.on_tail_left(packet, sender),
             Self::WriterSlept { tail, packet, sender } => {
                 let slept = on.take_back(tail.cause, sender, tail.ns);
                 let by = send_buffer(slept, sender, [tail.packet, packet, 0], Form::BehindTail);

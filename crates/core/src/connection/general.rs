@@ -57,10 +57,7 @@ impl Connection {
         // The size of full segments, before any is counted.
         self.learn_options(segment, from);
         // Whether it is this connection's at all, before it changes a direction.
-        if self.is_stray(segment, from)
-            || self.is_unacceptable(segment, from)
-            || segment.flags.rst() && self.ignores_reset(segment, from)
-        {
+        if self.is_foreign(segment, from) {
             self.rung(segment, from, Trigger::Control, None, ledger);
             return not_captured;
         }
@@ -68,8 +65,7 @@ impl Connection {
         if segment.payload_len > 0 && self.flows[from].is_rewritten(segment, self.mss(from)) {
             self.be_unsteady();
         }
-        // Its time stamp and IP identification, which show for any packet what was late or is missing
-        // before it.
+        // Its time stamp and IP identification show of any packet what was late or is missing before it.
         self.on_any_packet(segment, from);
         // A reset ends everything under way: nothing else that it carries counts.
         if segment.flags.rst() {
@@ -95,12 +91,7 @@ impl Connection {
             self.take_marks(marks, segment, from, ledger);
             self.on_data(segment, from, ledger);
         } else {
-            if !segment.flags.syn() {
-                self.flows[from].on_pure(segment);
-                if self.flows[from].nothing_out_at == segment.at {
-                    self.models[from].copies_due = 0; // nor is any of a tail whose first transmissions were lost
-                }
-            }
+            self.on_pure(segment, from);
             self.rung(segment, from, Trigger::Control, None, ledger);
         }
         // Its FIN last, after the data that comes with it.
@@ -109,6 +100,23 @@ impl Connection {
             self.on_close(segment.at, from, ledger);
         }
         not_captured
+    }
+
+    fn is_foreign(&mut self, segment: &Segment, from: usize) -> bool {
+        self.is_stray(segment, from)
+            || self.is_unacceptable(segment, from)
+            || segment.flags.rst() && self.ignores_reset(segment, from)
+    }
+
+    /// It has no data.
+    fn on_pure(&mut self, segment: &Segment, from: usize) {
+        if segment.flags.syn() {
+            return;
+        }
+        self.flows[from].on_pure(segment);
+        if self.flows[from].nothing_out_at == segment.at {
+            self.models[from].copies_due = 0; // nor is any of a tail whose first transmissions were lost
+        }
     }
 
     /// Time does not run backwards within a connection, whatever the capture's clock did: it stands

@@ -252,6 +252,12 @@ impl Connection {
         long_behind && open.request_bytes <= BYTES_MAX && self.is_unheard_of(open)
     }
 
+    /// Whether it has repeated, to a peer that has fallen silent, what that has.
+    #[cold]
+    pub(super) fn repeats_in_vain(&self, path: &Path, from: usize) -> bool {
+        path.repaired_at().is_some_and(|again| self.has_fallen_silent(path, from, again))
+    }
+
     /// Whether the receiver of what was retransmitted, last at `again`, has said nothing since all of it had passed beside it: it is gone,
     /// or its host has left this path, and waits for copies of what it has no more.
     #[cold]

@@ -166,8 +166,7 @@ impl Connection {
         // Segments left out between them are no part of it.
         let Some(last) = path.frontier() else { return Silence::None };
         let quiet = segment.at - last.at;
-        let again = path.repaired_at().filter(|_| class == SegmentClass::New);
-        if again.is_some_and(|again| self.has_fallen_silent(path, from, again)) {
+        if class == SegmentClass::New && self.repeats_in_vain(path, from) {
             return Silence::Message;
         }
         if self.surely_goes_on(open, segment, from, quiet) {
@@ -180,8 +179,7 @@ impl Connection {
         // From a stack that does not set PSH, a silence with everything acknowledged tells.
         let told = || quiet >= NEW_MESSAGE_AFTER && (from == open.initiator || !self.has_more(last, from));
         let emptied = (last.queue != SendQueue::More || told()) && unheard == 0;
-        // The lost segment had not been sent yet when a packet of its sender showed that nothing was in
-        // flight.
+        // The lost segment had not been sent yet when a packet of its sender showed that nothing was in flight.
         if matches!(class, SegmentClass::OutOfOrderOrRepair { .. })
             && self.flows[from].nothing_out_at - last.at >= NEW_MESSAGE_AFTER
         {
@@ -208,12 +206,9 @@ impl Connection {
         {
             return Silence::Message;
         }
-        let pieces = open.pieces.len();
-        if asking && from == CLIENT && quiet >= PIECE_AFTER && pieces == 0 {
-            let by_timer = self.roles.on_asked_late(segment.at, ASKED_MIN);
-            if by_timer {
-                return Silence::Message;
-            }
+        let again = asking && from == CLIENT && quiet >= PIECE_AFTER && open.pieces.is_empty();
+        if again && self.roles.on_asked_late(segment.at, ASKED_MIN) {
+            return Silence::Message;
         }
         if from == SERVER && !asking && quiet >= PIECE_AFTER {
             self.roles.on_spoken_late();
@@ -223,7 +218,7 @@ impl Connection {
         if !asking && !repeats && self.runs_a_command(open, last.at, from, quiet) {
             return Silence::None;
         }
-        by_length(quiet, asking, pieces)
+        by_length(quiet, asking, open.pieces.len())
     }
 
     /// Whether a far sender that sets PSH at the ends of its writes had more to send after `last`:

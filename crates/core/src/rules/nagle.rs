@@ -74,8 +74,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // With more of the same write after the last segment, the application did not pause.
     let pause = model.pause(wait.index, wait.last.len).filter(|_| wait.last.queue != SendQueue::More);
     // What leaves at the heels of an acknowledgement that was held back hardly comes by chance.
-    let beside = wait.nodelay_beside && model.nagle_held == 0 && cause == Cause::Nagle;
-    let doubtful = form.is_some() || held_back > HOLDS_MAX || beside || may_be_typed(wait);
+    let doubtful = form.is_some() || held_back > HOLDS_MAX || may_be_off(wait, cause) || may_be_typed(wait);
     let mut confidence = confidence(wait, cause, doubtful, pause.is_some());
     // While the bottleneck worked off what left before, the tail would have waited there.
     let mut split = if wait.near_sender() { link_share::split(wait) } else { Split::of(wait.gap) };
@@ -122,6 +121,11 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .released_by(ack.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
+}
+
+/// Whether the sender's other connections do without Nagle's algorithm, and nothing shows it on this one.
+fn may_be_off(wait: &Wait<'_>, cause: Cause) -> bool {
+    wait.nodelay_beside && wait.model.nagle_held == 0 && cause == Cause::Nagle
 }
 
 /// Whether two segments are as short as what a person types: the second was written at any time since the first.

@@ -91,16 +91,13 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         && reader != Some(Form::SlowReader)
         && !opened_late(wait, &ack)
         && !may_be_initial(wait, &ack);
-    // A window does not advance past a missing segment: without the loss it might not have held
-    // anything.
+    // A window does not advance past a missing segment: without the loss it might not have held anything.
     let behind_hole =
         flow.view.loss_signal.get().is_some_and(|at| at + wait.rtt() + wait.tolerance() >= wait.segment.at);
-    // Whoever has sent beyond the window had read an update that is not in the capture.
-    let update_missing = ack.room < 0;
-    // Far from the sender, it left a round trip after the opening: what comes much later may have stood on its way, or left
-    // with a later one.
+    // Far from the sender, what comes much later than a round trip behind the opening may have stood, or left with a later one.
     let stood = !follows && !wait.near_sender() && late.times(2) >= wait.rtt();
-    let confidence = match (behind_hole || update_missing || stood, certain) {
+    // Whoever has sent beyond the window, without room, had read an update that is not in the capture.
+    let confidence = match (behind_hole || ack.room < 0 || stood, certain) {
         (true, _) => Confidence::Possible,
         (false, true) => Confidence::Certain,
         (false, false) => Confidence::Likely,

@@ -3,7 +3,7 @@
 
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Server};
-use tcpwhy_core::report::Confidence::{self, Certain, Likely, Possible};
+use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
 use tcpwhy_wire::Duration;
 
 use crate::packet_log::{End, MSS, each, log, ms, settled};
@@ -86,7 +86,7 @@ fn a_tail_that_full_segments_follow_at_once_was_its_send_buffer_s() {
 #[test]
 fn a_pause_that_ends_with_an_acknowledgement_is_not_surely_the_program_s() {
     let rtt = ms(20);
-    for (pause, sure) in [("+0", Possible), ("+12", Confidence::Certain)] {
+    for (pause, sure) in [("+0", Possible), ("+12", Certain)] {
         let text = format!(
             "handshake\n +5 C 100\n +0 S 1448x6 more\n +0 S 900\n +0 C ack\n {pause} S 1448x6 more\n +0 S 900\n +0 C ack"
         );
@@ -341,7 +341,7 @@ fn a_window_that_was_lost_opens_slowly_behind_an_idle_time() {
 /// those.
 #[test]
 fn a_first_flight_of_ten_segments_may_fill_two_windows() {
-    for (window, sure) in [(10, Likely), (4, Confidence::Certain)] {
+    for (window, sure) in [(10, Likely), (4, Certain)] {
         let text = format!(
             "handshake\n +5 C 100\n +2 S 1448x{window} more\n +0 C ack\n +0 S 1448x{window}\n +0 C ack"
         );
