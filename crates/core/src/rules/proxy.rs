@@ -118,7 +118,8 @@ impl Answers {
 
     /// Whether there may be another host beyond the one that acknowledges, `near` away: neither the handshake,
     /// which took `opened` or more, nor any answer came as soon as acknowledgements do, or a host must be in
-    /// `between`, however soon an answer came. Then nothing that the server seems to do is certain.
+    /// `between`, however soon an answer came, and opened the connection by itself or behind the server. Then nothing
+    /// that the server seems to do is certain.
     #[inline]
     pub(crate) fn may_be_behind(
         self,
@@ -127,8 +128,9 @@ impl Answers {
         between: impl FnOnce() -> bool,
     ) -> bool {
         let far = near.times(DOUBTED).max(BEHIND_MIN);
+        let by_itself = opened < BEHIND_MIN;
         let nearer = opened >= near.times(NEARER_BETWEEN).max(BEHIND_MIN);
-        opened >= far && self.quickest >= far || nearer && between()
+        opened >= far && self.quickest >= far || (nearer || by_itself) && between()
     }
 
     /// The path beyond a host that is `near` away, on a connection that took `opened` to open.
