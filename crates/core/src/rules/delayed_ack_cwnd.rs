@@ -2,8 +2,8 @@
 //!
 //! Proof: few bytes in flight, and their acknowledgement was late by more than the link needed for
 //! them.
-//! Refuted by: a prompt acknowledgement, one that is later than any host may hold it back, or a round of more
-//! than four segments, of which the last may be acknowledged by themselves. On a long path
+//! Refuted by: a prompt acknowledgement, one that is later than any host may hold it back, one that leaves
+//! earlier segments unacknowledged, or a round of more than four, of which the last may be acknowledged by themselves. On a long path
 //! such a window costs a round trip even with a prompt acknowledgement: a delay below a quarter of
 //! the wait is not named.
 //! Source: RFC 9293, 3.8.6.3 (delayed acknowledgements, by less than half a second); RFC 5681, 3.1 and RFC 6928 (initial
@@ -27,10 +27,11 @@ const NAMED_SHARE: i64 = 4;
 /// Whether the window was waiting for an acknowledgement that was delayed by `held_back`.
 pub(super) fn is_cause(wait: &Wait<'_>, ack: &ClockingAck, held_back: Duration) -> bool {
     // If a single segment leaves more than a round trip after the one before it, earlier data has
-    // been acknowledged, or lost (a tail loss probe may be new data). After a timeout, all but what
-    // was retransmitted counts as lost.
+    // been acknowledged, or lost (a tail loss probe may be new data), unless the path is late: a timer's
+    // acknowledgement is of all that has arrived. After a timeout, all but what was retransmitted counts as lost.
+    let all = ack.left <= wait.mss;
     let few = wait.model.rounds.flight_with(ack.flight) <= 4 * wait.mss
-        || (wait.last.len <= wait.mss && wait.last.spacing > wait.rtt() + HELD_BACK_MIN)
+        || (all && wait.last.len <= wait.mss && wait.last.spacing > wait.rtt() + HELD_BACK_MIN)
         || (ack.repaired && ack.flight.saturating_sub(ack.left) <= 2 * wait.mss);
     let named = held_back >= HELD_BACK_MIN.max(wait.gap.divided_by(NAMED_SHARE));
     named && held_back < HELD_BACK_MAX && few

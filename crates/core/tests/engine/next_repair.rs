@@ -178,3 +178,14 @@ fn a_repair_behind_an_acknowledgement_of_several_waited_for_no_timer_of_its_peer
         "{seen}"
     );
 }
+
+/// All acknowledgements of a flight come 30 ms late, behind a tail loss probe (frames 86 to 94 of an upload). The first one is of a single segment of twenty
+/// that left together: its receiver's timer would have acknowledged all that was there.
+#[test]
+fn a_probe_behind_a_large_flight_waits_for_no_timer_of_its_peer() {
+    let text = "handshake\n +5 C 100\n +0 S 1448x10 more\n +0 C ack #open\n open+0 S 1448x20 more #flight\n
+         flight+320 S 41992..43440 more #probe\n flight+35 C ack ack=15928 #first\n first+0 S 1448x2 more\n
+         first+1 C ack ack=41992\n probe+0 C ack";
+    let seen = log(text).rtt(ms(300)).seen_at(End::Server);
+    seen.exchange(1).never(Cause::DelayedAckCwnd);
+}
