@@ -118,12 +118,12 @@ fn of_others(wait: &Wait<'_>, share: Duration, queued: Duration) -> Option<Charg
 }
 
 /// Whether the bottleneck, at its rate, would have been through much sooner with a whole receive window; or with a short
-/// segment, as what was queued before that had passed when the one before arrived.
+/// segment, as what was queued before that had passed when the one before arrived. Where no rate has shown, the path may have stood as well.
 fn is_too_long(wait: &Wait<'_>, busy: Duration) -> bool {
     let len = wait.segment.payload_len;
     let queued = || if len < wait.mss / SHORT_SHARE { len } else { wait.flow.last_window() };
     let bytes = || wait.flow.on_wire(queued(), 1, wait.mss);
-    busy > QUEUED_MIN && link_share::rate(wait).is_some_and(|rate| link_share::exceeds(busy, rate, bytes()))
+    busy > QUEUED_MIN && link_share::rate(wait).is_none_or(|rate| link_share::exceeds(busy, rate, bytes()))
 }
 
 /// Whether the segment left after the one before it had arrived, by the sender's clock (`by_stamp`)

@@ -29,7 +29,7 @@ use crate::flow::direction::Flow;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{BURST_GAP, RTO_MIN};
+use crate::words::limits::{BURST_GAP, INITIAL_WINDOW_SEGMENTS, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
@@ -101,6 +101,9 @@ fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
     let ack = flow.view.clocking_ack().filter(|ack| wait.follows(ack))?;
     if flow.room_left().is_some_and(|room| room < wait.mss as i32) || ack.room < wait.mss as i32 {
         return None; // the window cut the segment
+    }
+    if u32::from(wait.last.flight_segments) == INITIAL_WINDOW_SEGMENTS {
+        return None; // an initial window is used up, which is counted in segments of any length (RFC 6928)
     }
     // What comes as soon as a path varies may have left with the segment before, on the same acknowledgement.
     if !wait.near_sender() && wait.gap <= wait.tolerance() {

@@ -138,3 +138,22 @@ fn keys_that_are_typed_were_not_all_held_for_as_long() {
         );
     }
 }
+
+/// Two writes of four segments and a short one each fill a window of ten behind a pause; the acknowledgement releases the next short one, and full
+/// segments with it (frames 1467 to 1489 of a browser): nothing corked that.
+#[test]
+fn an_initial_window_holds_a_short_segment_without_a_cork() {
+    let write = "S 1448x4 more\n +0 S 1000 more\n +0";
+    let text = format!(
+        "{} +10000 C 641 #q\n q+40 {write} {write} C ack #open\n open+0 S 1000 more\n +0 S 1448x2 more\n +0 S 700\n +0 C ack",
+        settled(3)
+    );
+    log(text).rtt(ms(22)).both_ends(|seen| {
+        let bill = seen.exchange(4).never(Cause::Cork);
+        assert_eq!(
+            bill.ns(Cause::SlowStart, Server) + bill.ns(Cause::SlowStartAfterIdle, Server),
+            ms(22),
+            "{seen}"
+        );
+    });
+}

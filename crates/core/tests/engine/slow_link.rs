@@ -498,3 +498,15 @@ fn acknowledgements_that_come_by_jerks_show_no_rate_for_certain() {
         assert_eq!(link.map(|line| line.confidence), Some(most), "{seen}");
     }
 }
+
+/// A flight comes at once, and what its acknowledgements release 17 ms late, all in one moment (frames 21 to 27 of a page): a link
+/// would have spread it, and no rate of one has shown.
+#[test]
+fn what_comes_late_without_a_rate_may_have_stood_on_the_path() {
+    let text = "handshake\n +5 C 78 #q\n q+35 S 1448x8 more #flight\n flight+0 C ack #open\n
+         open+0 S 1448 more late=17\n open+1 S 1448x4 more late=16\n open+1 S 1255 late=16\n +0 C ack";
+    let seen = log(text).rtt(ms(6)).seen_at(End::Client);
+    let bill = seen.exchange(1);
+    let late = bill.of(Cause::Bandwidth);
+    assert!(late.ns >= ms(15) && late.confidence == Confidence::Possible, "{seen}");
+}
