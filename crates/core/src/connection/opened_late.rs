@@ -109,11 +109,20 @@ impl Connection {
             Some(above) if shown >= above.divided_by(2) => Some((above, Confidence::Likely)),
             None if shown >= least(took) => Some((shown.min(took), Confidence::Possible)),
             // A host that forwards packets may delay the first one (ARP, a new entry of its tables).
-            Some(above) if above >= way.max(HELD_BACK_MIN) && self.is_of_one_host(took, way) => {
+            Some(above)
+                if self.is_of_one_host(took, way)
+                    && (above >= way.max(HELD_BACK_MIN) || self.has_come_sooner(took)) =>
+            {
                 Some((above, Confidence::Possible))
             }
             _ => self.above_siblings(took).filter(|_| !proxied).map(|above| (above, Confidence::Possible)),
         }
+    }
+
+    /// Whether a round trip of this connection itself was shorter by more than a path varies.
+    fn has_come_sooner(&self, took: Duration) -> bool {
+        let own = self.tap_rtt(SERVER);
+        took - own >= handshake::least_queue(own)
     }
 
     /// Whether the host at the end of a round trip of `way` is the one that accepted the connection after it `took` so much longer: one ten times

@@ -4,7 +4,7 @@
 //! sent at least three times, and the data after it has arrived, or a smaller retransmission gets
 //! through at once; near the receiver, the sender has more to send but no full segment ever
 //! arrived, and what fills the hole is smaller.
-//! Refuted by: an acknowledgement that covers a full segment.
+//! Refuted by: an acknowledgement that covers a full segment; segments of the repair's length that arrived before.
 //! Source: RFC 2923, 2.1; tcp_mtu_probing, net/ipv4/tcp_timer.c, Linux 6.12.
 //! Seen from: both ends; near the receiver only where the handshake is captured.
 
@@ -12,7 +12,7 @@ use tcpwhy_wire::{Instant, Segment};
 
 use super::wait::Wait;
 use crate::flow::direction::Flow;
-use crate::flow::segment_class::SegmentClass;
+use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::form::Form;
 
 /// The form of a loss on such a path.
@@ -46,8 +46,11 @@ pub(crate) fn unrepaired(flow: &Flow, mss: u32, closed_at: Instant) -> Option<Fo
 }
 
 /// Near the receiver: whether this is a short segment from a sender none of whose full segments has
-/// arrived.
+/// arrived, nor one as short as this from a queue: some begin with segments of 536 bytes (RFC 9293, 3.7.1).
 pub(super) fn is_first_small(flow: &Flow, segment: &Segment, mss: u32) -> bool {
     let known = flow.mss_announced.is_some();
-    known && flow.large.is_none_seen() && segment.payload_len < mss && !segment.flags.psh()
+    let as_usual = || {
+        flow.last_data.is_some_and(|last| last.queue == SendQueue::More && last.len >= segment.payload_len)
+    };
+    known && flow.large.is_none_seen() && segment.payload_len < mss && !segment.flags.psh() && !as_usual()
 }

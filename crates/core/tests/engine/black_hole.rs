@@ -97,3 +97,15 @@ fn what_is_missed_only_behind_the_closing_was_not_waited_for() {
     let expected = [(Cause::RoundTrip, Path, ms(224)), (Cause::ServerThink, Server, ms(1))];
     seen.exchange(1).is(&expected);
 }
+
+/// A sender that begins with segments of 536 bytes, as to hosts that announce no size, loses one of them (frames 86 to 104 of a browser):
+/// others of that length have arrived, so none was too large for the path.
+#[test]
+fn a_lost_segment_as_short_as_those_that_came_was_not_too_large() {
+    let text = "handshake\n +5 C 1835 #q\n q+5 S 536 more\n +0 S 536 lost more\n +0 S 536x2 more #flight\n flight+0 C ack\n
+         q+1000 S 536..1072 more\n +0 C ack\n +0 S 900\n +0 C ack";
+    let seen = log(text).rtt(ms(200)).seen_at(End::Client);
+    let bill = seen.exchange(1);
+    let repair = bill.of(Cause::Rto);
+    assert!(repair.ns >= ms(900) && repair.detail.form != Some(Form::BlackHole), "{seen}");
+}
