@@ -75,7 +75,8 @@ pub(super) fn is_let_go(wait: &Wait<'_>) -> bool {
 /// What the acknowledgement of a repair took beyond a round trip, before the next one left at its heels, which no timer and no probe sent:
 /// its receiver held it back, if it acknowledges that repair and nothing else, and the path does not vary by as much.
 pub(super) fn acknowledged_late(wait: &Wait<'_>) -> Option<Charge> {
-    if wait.gap < HELD_BACK_MIN + wait.rtt() || wait.class == SegmentClass::New {
+    let may_be_first = wait.class == SegmentClass::New && wait.model.copies_due == 0;
+    if wait.gap < HELD_BACK_MIN + wait.rtt() || may_be_first {
         return None;
     }
     let ack = wait.flow.view.clocking_ack().filter(|ack| ack.packet > wait.last.packet)?;

@@ -189,3 +189,18 @@ fn a_probe_behind_a_large_flight_waits_for_no_timer_of_its_peer() {
     let seen = log(text).rtt(ms(300)).seen_at(End::Server);
     seen.exchange(1).never(Cause::DelayedAckCwnd);
 }
+
+/// The tail of a flight is lost, and what a timer repeats is acknowledged 42 ms later, as a segment by itself (frames 1054 to 1059 of a map): the
+/// window was one segment since, and no probe ended the wait.
+#[test]
+fn behind_a_timer_a_lost_tail_waits_for_its_receiver() {
+    let text = format!(
+        "{} +5 C 641 #q\n q+2 S 1448x4 more\n +0 S 1448x6 more lost\n q+4 C ack\n q+237 S 13792..15240 more #first\n
+         first+42 C ack #late\n late+0 S 15240..16688 more\n +0 S 16688..22480\n +0 C ack",
+        settled(40)
+    );
+    let seen = log(text).rtt(ms(3)).without_timestamps().seen_at(End::Client);
+    let bill = seen.exchange(41);
+    assert_eq!(bill.ns(Cause::DelayedAckCwnd, Client), ms(42), "{seen}");
+    assert!(bill.ns(Cause::Loss, Path) <= ms(4) && bill.ns(Cause::Rto, Path) >= ms(230), "{seen}");
+}
