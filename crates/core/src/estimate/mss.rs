@@ -57,6 +57,11 @@ impl FullSize {
         self.short_at_once >= SHORT_MIN
     }
 
+    /// Whether it has done so at all.
+    pub(crate) fn may_tell_nothing(self) -> bool {
+        self.short_at_once > 0
+    }
+
     /// The MSS in bytes: as shown, or Ethernet's. `options` is the length of the options in every segment.
     #[inline]
     pub(crate) fn mss(self, options: u32) -> u32 {

@@ -114,7 +114,8 @@ fn announced_more(wait: &Wait<'_>) -> Option<Verdict> {
         form: Some(Form::UntilAcknowledged),
         ..Detail::default()
     };
-    let charge = Charge::new(Cause::Cork, flow.side, Duration::ZERO, Confidence::Likely)
+    let sure = if flow.full_size.may_tell_nothing() { Confidence::Possible } else { Confidence::Likely };
+    let charge = Charge::new(Cause::Cork, flow.side, Duration::ZERO, sure)
         .evidence(wait.last.packet, segment.packet)
         .released_by(ack.packet)
         .detail(detail);

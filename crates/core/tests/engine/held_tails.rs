@@ -157,3 +157,19 @@ fn an_initial_window_holds_a_short_segment_without_a_cork() {
         );
     });
 }
+
+/// The same where each few segments are acknowledged as they come: the flight does not show, but nothing had held the first short one.
+#[test]
+fn who_leaves_out_psh_without_a_cork_may_have_done_so_again() {
+    let text = format!(
+        "{} +10000 C 641 #q\n q+40 S 1448x4 more #a\n q+40.1 S 1000 more\n q+40.1 S 1448x3 more #b\n q+40.2 S 1448x2 more #c\n
+         a+0 C ack ack=6392 #open\n b+0 C ack ack=11736\n c+0 C ack\n open+0 S 1000 more\n +0 S 1448x2 more\n +0 S 700\n +0 C ack",
+        settled(3)
+    );
+    let seen = log(text).rtt(ms(22)).without_timestamps().seen_at(End::Client);
+    assert!(
+        seen.longer(Cause::Cork, ms(1)).iter().all(|line| line.confidence == Confidence::Possible),
+        "{seen}"
+    );
+    assert!(!seen.longer(Cause::Cork, ms(1)).is_empty(), "{seen}");
+}
