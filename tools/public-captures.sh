@@ -1,11 +1,14 @@
 #!/bin/sh
-# Fetches the captures of tools/public-captures.txt into a directory (target/public-captures unless another is given) and
-# checks them. What is there already and right is left alone, so that the directory can also be filled by hand: each
+# Fetches the captures of tools/public-captures.txt, or of another list, into a directory (target/public-captures unless another
+# is given) and checks them. What is there already and right is left alone, so that the directory can also be filled by hand: each
 # capture is at OWNER/NAME/PATH in it.
+#
+#     tools/public-captures.sh [DIRECTORY [LIST]]
 set -eu
 
 here=$(dirname "$0")
 to=${1:-$here/../target/public-captures}
+list=${2:-$here/public-captures.txt}
 wrong=0
 while read -r sum repository commit path; do
     case $sum in "#"*) continue ;; esac
@@ -24,6 +27,6 @@ while read -r sum repository commit path; do
         echo "$url: not the file whose sum is in the list" >&2
         wrong=$((wrong + 1))
     fi
-done <"$here/public-captures.txt"
+done <"$list"
 [ "$wrong" -eq 0 ] || echo "$wrong captures are missing below $to" >&2
 [ "$wrong" -eq 0 ]
