@@ -207,8 +207,8 @@ pub fn route_to(namespace: &Namespace, destination: IpAddr) -> Result<RouteEnds,
 const RTM_NEWROUTE: u16 = 24;
 const RTM_GETROUTE: u16 = 26;
 
-/// A message about a route, and no other: with the crate's own enum, the program would be 0.2 MB larger, by readers of all messages
-/// that a kernel can send.
+/// A message about a route, and no other: the crate's own enum would bring readers of all messages that a kernel can send, which
+/// are larger than all that changes a host.
 #[derive(Debug)]
 struct Routing {
     kind: u16,

@@ -21,8 +21,8 @@ const RTM_SETLINK: u16 = 19;
 const RTM_NEWADDR: u16 = 20;
 const RTM_NEWROUTE: u16 = 24;
 
-/// What the kernel is asked for, and nothing else: with the crate's own enum, the program would be 0.2 MB larger, by readers of
-/// all messages that a kernel can send.
+/// What the kernel is asked for, and nothing else: the crate's own enum would bring readers of all messages that a kernel can
+/// send, which are larger than the laboratory.
 #[derive(Debug)]
 enum Request {
     SetLink(LinkMessage),
