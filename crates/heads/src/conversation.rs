@@ -122,6 +122,18 @@ impl Conversation {
         Self::default()
     }
 
+    /// Makes it that of another connection, in the same memory.
+    pub fn begin_again(&mut self) {
+        let Phase::Listening(listening) = &mut self.phase else {
+            *self = Self::default();
+            return;
+        };
+        (listening.last, listening.tries) = (None, 0);
+        for first in &mut listening.firsts {
+            (first.at, first.payload_len, first.len) = (0, 0, 0); // of its bytes, none count
+        }
+    }
+
     /// For a connection whose protocol and client are known.
     pub fn speaking(protocol: Protocol, client: usize) -> Self {
         let talk = Talk::new(Recognised { protocol, client: Some(client.min(1)) });

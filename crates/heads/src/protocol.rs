@@ -30,8 +30,9 @@ macro_rules! protocols {
                 match self { $(Self::$name => $shown,)* }
             }
 
-            pub(crate) fn fits(self, client: First<'_>, server: First<'_>) -> bool {
-                match self { $(Self::$name => <$talk>::fits(client, server),)* }
+            /// Whether these are its beginnings, if the first is the client's, and if the second is.
+            fn fits(self, &[a, b]: &[First<'_>; 2]) -> [bool; 2] {
+                match self { $(Self::$name => [<$talk>::fits(a, b), <$talk>::fits(b, a)],)* }
             }
         }
 
@@ -156,14 +157,17 @@ pub struct Recognised {
 pub fn recognise(firsts: [First<'_>; 2]) -> Option<Recognised> {
     let may_begin = |first: First<'_>| first.bytes.first().map_or(0, |byte| MAY_BEGIN[usize::from(*byte)]);
     let may_be = may_begin(firsts[0]) | may_begin(firsts[1]);
-    let mut found = None;
-    for &protocol in Protocol::ALL {
-        let fits = || [0, 1].map(|client| protocol.fits(firsts[client], firsts[1 - client]));
-        if may_be & 1 << protocol as u64 == 0 {
-            debug_assert!(fits() == [false, false], "{} may begin with another byte", protocol.name());
-            continue;
-        }
-        let fits = fits();
+    debug_assert!(
+        Protocol::ALL
+            .iter()
+            .all(|&protocol| may_be & 1 << protocol as u64 != 0 || protocol.fits(&firsts) == [false; 2]),
+        "what fits may begin so"
+    );
+    let (mut found, mut left) = (None, may_be);
+    while left != 0 {
+        let protocol = Protocol::ALL[left.trailing_zeros() as usize];
+        left &= left - 1;
+        let fits = protocol.fits(&firsts);
         if fits == [false, false] {
             continue;
         }

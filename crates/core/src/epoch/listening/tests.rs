@@ -3,6 +3,7 @@
 use tcpwhy_wire::{Endpoint, Flags, Instant, TcpOptions};
 
 use super::*;
+use crate::words::mark::Role;
 
 const ENDS: u64 = 7;
 
