@@ -3,9 +3,14 @@
 //! A read from memory stalls; a prefetch lets the processor work on something else meanwhile.
 //! Processors have an instruction for that, which has no safe form in Rust. It reads nothing,
 //! changes only caches, and never faults (Intel's manual, volume 2, PREFETCHh), whatever the
-//! address is. This is the only unsafe code here, so that the engine needs none.
+//! address is. This crate has it so that the engine needs no unsafe code.
+//!
+//! Where memory is, a processor finds out page by page, and remembers few of them: `heap`.
 
 #![allow(unsafe_code, reason = "this is what the crate is for")]
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod heap;
 
 /// Bytes of a cache line.
 const LINE: usize = 64;

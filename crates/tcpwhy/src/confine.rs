@@ -104,8 +104,12 @@ fn resources(ours: &[BorrowedFd<'_>], memory: u64) -> Vec<Shortfall> {
 /// and reads.
 #[cfg(target_os = "linux")]
 fn memory(allowed: u64, threads: usize) -> u64 {
-    allowed.saturating_mul(2).saturating_add(OWN).saturating_add(THREAD * threads as u64)
+    allowed.saturating_mul(2).saturating_add(OWN + HEAP as u64).saturating_add(THREAD * threads as u64)
 }
+
+/// Addresses reserved for the heap: with 500,000 connections, what does not lie outside takes less.
+#[cfg(target_os = "linux")]
+pub(crate) const HEAP: usize = 128 << 20;
 
 #[cfg(target_os = "linux")]
 const OWN: u64 = 512 << 20;

@@ -59,6 +59,10 @@ impl<'a> Opened<'a> {
         tcpwhy_sandbox::allow_many_files();
         #[cfg(target_os = "linux")]
         tcpwhy_sandbox::give_memory_back();
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        if !args.is_live() {
+            tcpwhy_ahead::heap::use_large_pages(confine::HEAP.min(args.memory / 4));
+        }
         let inputs = Inputs::open(&args.files);
         let again: Vec<Inputs> = (0..more).map_while(|_| inputs.open_again()).collect();
         let opened: Vec<&Inputs> = std::iter::once(&inputs).chain(&again).collect();
