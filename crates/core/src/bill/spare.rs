@@ -52,6 +52,8 @@ struct Copied {
     told: bool,
     /// It counts as needed so far.
     counts: bool,
+    /// An acknowledgement ended within it, where only the first transmission ended: that was late, and not lost.
+    entered: bool,
 }
 
 impl Spare {
@@ -125,7 +127,8 @@ impl Copies {
         let took: Duration = split.charges().map(|charge| charge.ns).sum();
         let since = first_at.unwrap_or(at).min(at - took);
         let stamp = stamp_of(segment);
-        self.0.push(Copied { at, packet, since, stamp, bytes, charged, others, told: false, counts: false });
+        let [told, counts, entered] = [false; 3];
+        self.0.push(Copied { at, packet, since, stamp, bytes, charged, others, told, counts, entered });
     }
 
     /// Notes one more retransmission of these bytes. Returns how many there were before, and when
@@ -172,7 +175,8 @@ impl Copies {
         let (others, Some(since)) = self.count_others(bytes) else { return };
         let Some(of) = self.0.iter().find(|other| other.shares(bytes)) else { return };
         let (charged, stamp) = (of.charged.of_none(), stamp_of(segment));
-        self.0.push(Copied { at, packet, since, stamp, bytes, charged, others, told: false, counts: false });
+        let [told, counts, entered] = [false; 3];
+        self.0.push(Copied { at, packet, since, stamp, bytes, charged, others, told, counts, entered });
         self.0.drain(..self.0.len().saturating_sub(OVER_MAX));
     }
 
@@ -316,6 +320,19 @@ impl Copies {
             }
         }
         of_all.map(|spare| (spare, !rest))
+    }
+
+    /// Notes the only one if `ack` ends within it, as it is a single packet.
+    pub(crate) fn enter(&mut self, ack: Seq, mss: u32) {
+        if let [copied] = &mut self.0[..] {
+            let [start, end] = copied.bytes;
+            copied.entered |= start.before(ack) && ack.before(end) && (end - start) as u32 <= mss;
+        }
+    }
+
+    /// Whether an acknowledgement has ended within the only one.
+    pub(crate) fn are_entered(&self) -> bool {
+        matches!(&self.0[..], [copied] if copied.entered)
     }
 
     /// Where the first one begins that does not count yet.

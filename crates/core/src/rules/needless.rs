@@ -5,7 +5,8 @@
 //! retransmission, or beyond it where only the first transmission ended: this had arrived, and its
 //! acknowledgement was late. The same of
 //! a retransmission that duplicate acknowledgements had asked for, if the acknowledgement that begins
-//! with its bytes echoes an older time stamp, or comes within half a round trip: it was reordered.
+//! with its bytes echoes an older time stamp, or comes within half a round trip: it was reordered. Nor was it
+//! lost if one ended within it, and the next one comes sooner than a round trip.
 //! Refuted by: time stamps (an echo of the retransmission's answers that); selective or duplicate
 //! acknowledgements of what was sent after it: the receiver lacks it. If the same bytes were
 //! retransmitted several times, D-SACKs count from the last.
@@ -59,6 +60,7 @@ pub(crate) fn judge(
         if spare.is_some() {
             return spare.map(Revision::CopySpare);
         }
+        path.enter_copies(ack.ack, pair.sizes[1 - from]);
     }
     path.repaired_at()?;
     let before = path.last.map(|last| last.at)?;
@@ -69,11 +71,14 @@ pub(crate) fn judge(
         }
     }
     let by_chance = ack.at - before > way.times(CHANCE_RTTS);
-    if sender.timestamps || by_chance || sender.unusual.sack_or_dupack_at > before {
+    // What was reported as missing when the copy left was on its way all the same, if the first of it has come since.
+    let came = path.came_late();
+    let missing = sender.unusual.sack_or_dupack_at > before && !came;
+    if sender.timestamps || by_chance || missing {
         return None;
     }
     // A round trip that no other agrees with, or that became shorter, may do so again.
-    let play = if pair.varies[from] { VARIES_PLAY } else { ROUND_TRIP_PLAY };
+    let play = if pair.varies[from] && !came { VARIES_PLAY } else { ROUND_TRIP_PLAY };
     path.last_spare(ack.at - (way - way.divided_by(play)), ack.ack).map(Revision::CopySpare)
 }
 

@@ -135,3 +135,21 @@ fn what_is_overtaken_before_a_pause_may_have_delayed_nothing() {
     assert!(sure.is_none_or(|sure| sure <= ms(3)), "{seen}");
     assert!(!late.is_empty(), "{seen}");
 }
+
+/// A client's last words, 36 and 60 bytes, are overtaken by its FIN for 23 ms, which a SACK reports; they go out again as one packet, of which 36 bytes are
+/// acknowledged 9.5 ms later, and then all, with an RTT of 14.5 (frames 45 to 53 of a session of SSH): nothing was lost. If the second half was, so is
+/// that.
+#[test]
+fn what_is_acknowledged_in_part_and_too_soon_for_its_copy_was_overtaken() {
+    for (late, acks, expected) in
+        [("late=25.3", "a+0 S ack\n b+0 S ack", None), ("lost", "a+0 S ack\n again+0 S ack", Some(Certain))]
+    {
+        let text = format!(
+            "{} +5 C 36 late=25.2 #a\n +0 C 60 {late} #b\n +1.3 C fin late=14.25 #fin\n fin+0 S ack\n +0.1 C 300..396 fin #again\n {acks}\n +0 S fin\n +0 C ack",
+            settled(3)
+        );
+        let seen = log(text).rtt(ms(14.5)).without_timestamps().seen_at(End::Client);
+        let most = most(&seen).filter(|most| *most > Possible);
+        assert_eq!(most, expected, "{late}: {seen}");
+    }
+}

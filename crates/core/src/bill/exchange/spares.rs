@@ -74,6 +74,18 @@ impl Path {
         Some(spare)
     }
 
+    /// [`Copies::enter`].
+    pub(crate) fn enter_copies(&mut self, ack: Seq, mss: u32) {
+        if let Some(aside) = &mut self.aside {
+            aside.copies.enter(ack, mss);
+        }
+    }
+
+    /// Whether the first transmission of what was retransmitted, in a single packet, was late, as an acknowledgement ended where only that does.
+    pub(crate) fn came_late(&self) -> bool {
+        self.aside.as_ref().is_some_and(|aside| aside.copies.are_entered())
+    }
+
     /// `ack` covers the retransmissions, and `newly` bytes for the first time. Where these begin before the first
     /// retransmission's, their receiver held back the acknowledgement of earlier ones and echoes their stamp (RFC 7323,
     /// 4.3; tcp_replace_ts_recent, Linux): the echo tells nothing of a retransmission.
