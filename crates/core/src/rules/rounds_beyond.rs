@@ -1,9 +1,11 @@
 //! Was a pause within an answer a round trip of the path beyond a host that acknowledges for the server?
 //!
 //! Proof: nearly ten full segments had come since the answer began, or since the last such pause, and
-//! these and the pause took about as long as the handshake over that path.
+//! these and the pause took about as long as the handshake over that path, or up to twice as long if no
+//! more had come before: what is sent at once waits for itself, and radios for their turn. Two full
+//! segments are enough where they took just as long.
 //! Refuted by: a round of another length; fewer segments than any congestion window has room for.
-//! Source: RFC 5681, 3.1; RFC 6928; RFC 3135 (PEPs).
+//! Source: RFC 5681, 3.1 (two to four segments at first); RFC 6928 (ten); RFC 3135 (PEPs).
 //! Seen from: near the client, and at most possible: neither the segments nor the acknowledgements of
 //! the connection beyond are in the capture.
 //!
@@ -25,17 +27,24 @@ use crate::words::report::{Confidence, Detail};
 const PAUSE_SHARE: i64 = 4;
 /// A round trip varies by one part in this many. Source: none written down.
 const VARIATION: i64 = 16;
+/// A round whose flight has grown takes up to this many times the handshake. Source: none written down.
+const LOADED_TIMES: i64 = 2;
+/// A pause matches the handshake by chance, but hardly within one part in this many. Source: none written down.
+const ALIKE_SHARE: i64 = 32;
+/// Full segments are no smaller (RFC 8200, 5: 1,280 bytes with the headers).
+const FULL_MIN: u32 = 1_220;
 
 /// What held the server during a pause after the segments since `round` began, on a path like `beyond`.
 #[cold]
 pub(crate) fn judge(wait: &Wait<'_>, beyond: &Beyond, round: RoundBeyond) -> Option<Charge> {
     let way = beyond.opened();
     let lasted = wait.segment.at - round.began_at;
-    let is_whole = lasted >= way - way.divided_by(PAUSE_SHARE) && lasted <= way + way.divided_by(VARIATION);
-    let fits = is_whole && pauses(wait, beyond);
     let flight = flight(wait, round);
-    // The segments beyond may be smaller, by their options and where the path needs it (1,220 bytes: RFC 8200, 5).
-    if !fits || flight <= (INITIAL_WINDOW_SEGMENTS - 2) * wait.mss {
+    // The segments beyond may be smaller, by their options and where the path needs it.
+    let many = flight > (INITIAL_WINDOW_SEGMENTS - 2) * wait.mss;
+    let grown = flight >= round.before;
+    let fits = many && is_whole(lasted, way, grown) || grown && is_start(wait, flight, lasted - way, way);
+    if !fits || !pauses(wait, beyond) {
         return None;
     }
     let grows = u64::from(flight) * 2 > u64::from(round.before) * 3;
@@ -43,6 +52,18 @@ pub(crate) fn judge(wait: &Wait<'_>, beyond: &Beyond, round: RoundBeyond) -> Opt
     let detail = Detail { flight_bytes: Some(u64::from(flight)), form: Some(FORM), ..Detail::default() };
     let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, Confidence::Possible);
     Some(charge.evidence(wait.last.packet, wait.segment.packet).detail(detail))
+}
+
+/// Whether a round of many segments, no fewer than before if it has `grown`, took about as long as the handshake.
+fn is_whole(lasted: Duration, way: Duration, grown: bool) -> bool {
+    let most = if grown { way.times(LOADED_TIMES) } else { way + way.divided_by(VARIATION) };
+    lasted >= way - way.divided_by(PAUSE_SHARE) && lasted <= most
+}
+
+/// Whether a small window was used up for just as long as the handshake took, or `longer` by little.
+fn is_start(wait: &Wait<'_>, flight: u32, longer: Duration, way: Duration) -> bool {
+    let full = wait.last.len >= FULL_MIN && flight >= 2 * FULL_MIN;
+    full && longer.max(-longer) <= way.divided_by(ALIKE_SHARE)
 }
 
 /// The round that begins with this segment, if the pause before it was long enough to have ended another.
