@@ -72,14 +72,18 @@ impl Connection {
     }
 
     /// Whether a server closes right after a short message that came long after the tickets for a
-    /// Finished alone, which requests nothing more.
+    /// Finished alone, which requests nothing more, or after what was longer than tickets: the reply.
     #[cold]
     #[inline(never)]
     fn ends_unused(&mut self, at: Instant, from: usize, ledger: &mut Ledger) -> bool {
         let longest = self.roles.longest_wait;
         let finished = self.open.as_deref().is_some_and(|open| self.is_finished_alone(open));
-        let Some(open) = self.open.as_deref_mut().filter(|_| finished) else { return false };
-        let is_of = |had: &Had| had.n == open.n && at - had.more_at <= AT_ONCE;
+        let Some(open) = self.open.as_deref_mut() else { return false };
+        let open_to = self.roles.closed_at[1 - from].is_none();
+        let replied = |had: &Had| {
+            open_to && had.bytes > u64::from(TICKETS_MAX) && had.more_at - had.last.at >= SILENCE_MIN
+        };
+        let is_of = |had: &Had| had.n == open.n && at - had.more_at <= AT_ONCE && (finished || replied(had));
         let Some(had) = self.roles.had.take_if(|had| is_of(had)) else { return false };
         let long = had.more_at - had.last.at >= longest.times(SOONER);
         let more = open.reply_bytes.saturating_sub(had.bytes);

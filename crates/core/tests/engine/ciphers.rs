@@ -326,6 +326,36 @@ fn a_farewell_behind_the_tickets_answers_no_finished() {
     }
 }
 
+/// A browser asks once, in two records, and is answered with 2,133 bytes; five minutes later come an alert of 37 bytes, as TLS 1.0 makes them,
+/// and FIN (frames 29 to 587 of a virtual machine's capture). What was longer than tickets was the answer; a longer message at the end may be
+/// another part of it.
+#[test]
+fn an_alert_that_ends_a_session_minutes_after_its_answer_answers_nothing() {
+    for (said, waited) in [(37, false), (400, true)] {
+        for end in End::BOTH {
+            let text = format!(
+                "handshake
+                 +4 C 138 asks #hello
+                 hello+30 S 1448x2 answers
+                 +0 S 912 #flight
+                 flight+26 C 134 asks #finished
+                 finished+18 S 53 answers
+                 +0 S 6 #opened
+                 opened+56 C 586 #question
+                 question+45 S ack
+                 question+190 S 2133 #answer
+                 answer+0 C ack
+                 answer+300314 S {said}
+                 +0.2 S fin
+                 +0.2 C ack"
+            );
+            let exchanges = exchanges(&text, end);
+            let long = exchanges.iter().filter(|exchange| exchange.elapsed > ms(500)).count();
+            assert_eq!(long > 0, waited, "{end:?} {said}: {exchanges:#?}");
+        }
+    }
+}
+
 /// The Finished of a spare connection (frames 2281 to 2299 of a browser's capture): nobody waits for the tickets that come
 /// 300 ms later. A request sent along with the Finished is waited for, and so is a file that comes without one.
 #[test]
