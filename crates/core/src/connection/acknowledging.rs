@@ -303,7 +303,7 @@ impl Connection {
                 self.setup.as_mut().filter(|setup| from == CLIENT && setup.last_syn_ack().is_some())
         {
             if let Some(stamps) = segment.options.timestamps {
-                setup.on_taken(segment.at, stamps);
+                setup.on_taken(segment, stamps);
             }
             setup.end(segment.at);
         }

@@ -13,7 +13,8 @@ use crate::estimate::maybe::Maybe;
 use crate::estimate::rto::RtoEstimator;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::handshake::Setup;
-use crate::rules::{handshake, late_answer};
+use crate::rules::handshake::{self, LOST_AFTER};
+use crate::rules::late_answer;
 use crate::words::limits::{HELD_BACK_MIN, QUEUED_MIN, RTO_MIN};
 use crate::words::report::Confidence;
 
@@ -73,10 +74,25 @@ impl Connection {
             return None;
         }
         let Some(took) = setup.opened() else {
-            let earlier = setup.answers_earlier(self.path_memory.shown(SERVER));
-            return earlier.map(|stood| (stood, Confidence::Possible));
+            let dated = self.left_before_any_timer(setup, way);
+            return dated.or_else(|| {
+                let earlier = setup.answers_earlier(self.path_memory.shown(SERVER));
+                earlier.map(|stood| (stood, Confidence::Possible))
+            });
         };
         if takes_longer(setup, way) { self.weigh_late_opening(setup, took, way) } else { None }
+    }
+
+    /// How long the SYN-ACK of the first of several SYNs was delayed, if its server's time stamps say that it had left before any
+    /// timer, and before the second SYN can have come.
+    #[cold]
+    #[inline(never)]
+    fn left_before_any_timer(&self, setup: &Setup, way: Duration) -> Option<(Duration, Confidence)> {
+        let (at, _) = setup.last_syn_ack().filter(|_| setup.is_first_answered() && way.is_positive())?;
+        let dated = self.late_by_stamps(at).map(|late| at - late);
+        let due = dated.into_iter().chain(setup.due_by()).min().filter(|due| at - *due >= RTO_MIN)?;
+        let (left, again) = (due - setup.first_syn.0 - way, setup.last_syn().0 - setup.first_syn.0);
+        (left < again.min(LOST_AFTER)).then_some((at - setup.first_syn.0 - way, Confidence::Likely))
     }
 
     #[cold]

@@ -7,6 +7,22 @@ use crate::estimate::maybe::Maybe;
 /// SYNs and SYN-ACKs whose time stamps are remembered, to tell which of them was answered.
 pub(crate) const SYNS_REMEMBERED: usize = 8;
 
+/// What the clocks of time stamps usually take for a tick (kernel/Kconfig.hz; 1 ms on Linux since 4.13).
+const TICKS: [Duration; 3] = [TICK_MIN, Duration::from_millis(4), Duration::from_millis(10)];
+/// None ticks faster (RFC 7323, 5.4).
+pub(crate) const TICK_MIN: Duration = Duration::from_millis(1);
+/// Fewer of them agree with any time. Source: none written down.
+const TICKS_MIN: i64 = 8;
+/// They agree within one, or within one part in this many of the time that passed. Source: none written down.
+const TICKS_SHARE: i64 = 32;
+
+/// Whether so many ticks of a usual clock took the time that `passed`.
+pub(crate) fn agree(passed: Duration, ticks: i64) -> bool {
+    let off = |tick: Duration| (passed - tick.times(ticks)).max(tick.times(ticks) - passed);
+    let fits = |tick: Duration| off(tick) <= tick.max(passed.divided_by(TICKS_SHARE));
+    ticks >= TICKS_MIN && TICKS.into_iter().any(fits)
+}
+
 /// State of a handshake with a retransmission, or with data in the SYN.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rare {
@@ -22,9 +38,13 @@ pub(crate) struct Rare {
     pub answered: Maybe<Instant>,
     /// The first SYN-ACK after the handshake was done, and the last one with its packet.
     pub again: Maybe<Instant>,
+    /// The time stamp of the first one.
+    pub again_stamp: Option<u32>,
     pub last_again: ((Maybe<Instant>, u64), u32),
     /// When the client acknowledged an earlier one of them after a later one had passed.
     pub taken: Maybe<Instant>,
+    /// The same of the only one, which by the client's time stamps had come late.
+    pub left_late: bool,
     /// The least round trip of the client's data since.
     pub least_since: Duration,
     /// The client echoes a later one of several SYN-ACKs: none of those before it had arrived.

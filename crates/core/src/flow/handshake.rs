@@ -3,7 +3,7 @@
 use tcpwhy_wire::{Duration, Instant, Segment, Timestamps};
 
 use crate::estimate::maybe::Maybe;
-use crate::flow::copied_syns::{Rare, SYNS_REMEMBERED};
+use crate::flow::copied_syns::{Rare, SYNS_REMEMBERED, TICK_MIN, agree};
 use crate::flow::syn_marks::{Marks, SIGHTED_WITHIN};
 use crate::words::limits::{DELAYED_ACK_MAX, QUEUED_MIN};
 
@@ -91,8 +91,10 @@ impl Setup {
             syn_acks: syn_ack.into_iter().collect(),
             answered: self.is_echoed.then_some(self.first_syn.0).into(),
             again: Maybe::NONE,
+            again_stamp: None,
             last_again: ((Maybe::NONE, 0), 0),
             taken: Maybe::NONE,
+            left_late: false,
             least_since: Duration::MAX,
             copy_taken: false,
             syn_as_it_was: false,
@@ -130,6 +132,9 @@ impl Setup {
     pub(crate) fn on_syn_ack(&mut self, syn_ack: &Segment) {
         if self.done {
             let rare = self.rare_mut();
+            if rare.again.is_none() {
+                rare.again_stamp = syn_ack.options.timestamps.map(|stamps| stamps.val);
+            }
             rare.again.set_first(syn_ack.at);
             rare.last_again = ((Maybe::of(syn_ack.at), syn_ack.packet), rare.last_again.1.saturating_add(1));
             return;
@@ -147,22 +152,35 @@ impl Setup {
     /// The client acknowledges the SYN-ACK and echoes a time stamp. Of several SYN-ACKs with different
     /// stamps, the echoed one had arrived (RFC 7323, 4.3), and those after it repaired nothing.
     #[inline]
-    pub(crate) fn on_taken(&mut self, at: Instant, stamps: Timestamps) {
-        if !self.done && (self.rare.is_some() || at - self.first_syn.0 >= TICK_MAX) {
-            self.weigh_taken(at, stamps);
+    pub(crate) fn on_taken(&mut self, ack: &Segment, stamps: Timestamps) {
+        if !self.done && (self.rare.is_some() || ack.at - self.first_syn.0 > DELAYED_ACK_MAX) {
+            self.weigh_taken(ack, stamps);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn weigh_taken(&mut self, at: Instant, stamps: Timestamps) {
+    fn weigh_taken(&mut self, ack: &Segment, stamps: Timestamps) {
         let ticks = |asked: u32| i64::from(stamps.val.wrapping_sub(asked) as i32);
         let asked = self.last_syn_marks.stamp().map(ticks).filter(|ticks| *ticks >= 0);
         let (last, _) = self.last_syn();
         let took = self.syn_ack.0.get().map_or(Duration::ZERO, |answered| answered - last);
         // It sent the ACK after the SYN-ACK had passed, wherever the capture was taken.
         self.clock_stood = asked.is_some_and(|ticks| took >= TICK_MAX.times(ticks + 1));
-        self.discard_copies(at, stamps.ecr);
+        self.discard_copies(ack.at, stamps.ecr);
+        let bare = self.rare.is_none() && ack.payload_len == 0;
+        if bare && asked.is_some_and(|ticks| self.has_left_late(ack.at, ticks)) {
+            let rare = self.rare_mut();
+            (rare.taken, rare.left_late) = (Maybe::of(ack.at), true);
+        }
+    }
+
+    /// Whether the ACK of the only SYN-ACK left much later than that had passed, as so many `ticks` of the client's clock since the SYN
+    /// agree with the capture's: a host acknowledges a SYN-ACK as it comes, or by a timer.
+    fn has_left_late(&self, at: Instant, ticks: i64) -> bool {
+        let behind = self.syn_ack.0.get().map(|answered| (at - answered, answered - self.first_syn.0));
+        let late = |(behind, took): (Duration, Duration)| behind > DELAYED_ACK_MAX.max(took);
+        behind.is_some_and(late) && agree(at - self.first_syn.0, ticks)
     }
 
     fn discard_copies(&mut self, at: Instant, echoed: u32) {
@@ -271,6 +289,11 @@ impl Setup {
         (at - last >= SYN_ACK_TIMER - SYN_ACK_TIMER_PLAY).then_some(((at, copy.1), copies))
     }
 
+    /// Whether the ACK of the only SYN-ACK had left late.
+    pub(crate) fn is_left_late(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.left_late)
+    }
+
     /// Time from the SYN-ACK to the client's ACK of it, likewise.
     pub(crate) fn taken_after(&self) -> Option<Duration> {
         self.taken().zip(self.last_syn_ack()).map(|(taken, (at, _))| taken - at)
@@ -300,6 +323,13 @@ impl Setup {
         self.opened()?;
         let (at, _) = self.last_syn_ack()?;
         Some(SYN_ACK_TIMER - (again - at)).filter(|stood| *stood >= SYN_ACK_TIMER_PLAY)
+    }
+
+    /// By when it should have passed at the latest, as its server's clock ticked between the two, at most once in a millisecond (RFC 7323, 5.4).
+    pub(crate) fn due_by(&self) -> Option<Instant> {
+        let rare = self.rare.as_ref()?;
+        let (again, taken) = (rare.again_stamp?, self.last_syn_ack_marks.stamp()?);
+        rare.again.get().map(|at| at - TICK_MIN.times(i64::from(again.wrapping_sub(taken) as i32)))
     }
 
     /// The client's first packet after the SYN-ACK.

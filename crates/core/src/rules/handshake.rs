@@ -15,7 +15,7 @@ use crate::bill::split::Split;
 use crate::flow::handshake::Setup;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
-use crate::words::limits::{NEAR_MAX, QUEUED_MIN, ROUND_TRIP_PLAY, RTO_MIN};
+use crate::words::limits::{DELAYED_ACK_MAX, NEAR_MAX, QUEUED_MIN, ROUND_TRIP_PLAY, RTO_MIN};
 use crate::words::report::{Confidence, Detail};
 
 /// When a SYN was refused, and by which packet.
@@ -161,6 +161,9 @@ fn lost(setup: &Setup, excess: Duration, server: Duration, client: Duration) -> 
     // itself, stood, and the first SYN-ACK may have stood there.
     let stood = setup.ended_after().is_some_and(|after| after - client >= RTO_MIN.max(client));
     let sure = if by_copy && stood { Confidence::Possible } else { sure };
+    // It came sooner than the second SYN can have been answered, and a timer of the server's have run, on the path that is known.
+    let too_soon = syn_ack_at - setup.last_syn().0 < server && excess < SYN_TIMERS[0];
+    let sure = if too_soon && setup.is_first_answered() { Confidence::Possible } else { sure };
     let detail = Detail {
         retransmits: Some(
             setup.syn_count().saturating_sub(1).max(setup.syn_ack_count().saturating_sub(1)).max(1),
@@ -201,11 +204,16 @@ pub(crate) fn least_queue(way: Duration) -> Duration {
 /// The round trip to the client, its confidence, and by how much the ACK of a retransmitted SYN-ACK came
 /// later than that. The client took the SYN-ACK before a retransmission reached it: either one of the two
 /// was delayed on the path, or the first ACK was lost and another one answers a retransmission. If no
-/// later round trip is known, all of the time may be the path's.
+/// later round trip is known, all of the time may be the path's. The same of an only SYN-ACK whose ACK left late
+/// by the client's time stamps.
 fn taken_late(setup: &Setup, client: Duration, sure: Confidence) -> (Duration, Confidence, Charge) {
     let late = Charge::new(Cause::Queueing, Side::Client, Duration::ZERO, Confidence::Possible);
     let Some(after) = setup.taken_after() else { return (client, sure, late) };
     let above = (after - client).at_least_zero();
+    // No timer of the client's explains what is above the longest of them.
+    if setup.is_left_late() && (above < DELAYED_ACK_MAX || !client.is_positive()) {
+        return (client, sure, late);
+    }
     let copy = setup.copy_behind(above).filter(|_| above >= LOST_AFTER);
     if let Some(retransmits) = copy {
         let detail = Detail { retransmits: Some(retransmits), form: Some(Form::SynAck), ..Detail::default() };

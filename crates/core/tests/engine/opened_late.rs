@@ -7,7 +7,8 @@ use tcpwhy_core::report::Exchange;
 use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::distance::merged;
-use crate::packet_log::{CLIENT, End, SERVER, log, ms};
+use crate::packet_log::{CLIENT, End, SERVER, each, log, ms};
+use crate::seen::Seen;
 
 /// The handshake's time on the path, its time in a queue, and the confidence of that.
 fn parts(setup: &Exchange) -> (Duration, Duration, Option<Confidence>) {
@@ -213,10 +214,11 @@ fn a_handshake_twice_as_long_as_the_first_answer_was_not_the_path_of_any_host() 
 /// 1,133 ms. One of 1 s does.
 #[test]
 fn a_syn_ack_that_echoes_the_first_syn_is_no_timers_beyond_the_last_one() {
-    for (late, lost, stood) in [(1_133, 1_029, 104), (1_030, 1_030, 0)] {
+    for (left, stood) in [(1_029, 104), (1_030, 0)] {
         let text = format!(
             "@0 C syn #syn
-             syn+0 S syn late={late} #first
+             syn+0 S syn lost
+             syn+{left} S syn late={stood} #first
              @1029 C syn lost
              first+0 C ack
              +5 C 100 #asked
@@ -231,7 +233,7 @@ fn a_syn_ack_that_echoes_the_first_syn_is_no_timers_beyond_the_last_one() {
         let seen = log(text).rtt(ms(254)).seen_at(End::Client);
         let setup = seen.setup();
         let copies = setup.of(Cause::SynRetransmit);
-        let off = (copies.ns - ms(lost)).max(ms(lost) - copies.ns);
+        let off = (copies.ns - ms(left)).max(ms(left) - copies.ns);
         assert!(off <= ms(1) && copies.confidence == Likely, "{seen}");
         let (_, queue, sure) = parts(setup.exchange);
         assert!((queue - ms(stood)).max(ms(stood) - queue) <= ms(1), "{seen}");
@@ -398,5 +400,58 @@ fn a_syn_timer_has_no_part_of_what_its_copy_took() {
         let setup = seen.setup();
         assert_eq!(setup.of(Cause::SynRetransmit).ns, ms(1_042), "{seen}");
         assert_eq!(parts(setup.exchange), (ms(76), ms(late), (late > 0).then_some(Possible)), "{seen}");
+    }
+}
+
+/// A path stands for a second while a connection is opened: the SYN is repeated after 997 ms, and the SYN-ACK that comes 266 ms later echoes
+/// the first one (frames 30 to 60 of a browser over a telephone). By its server's time stamps it had left before the second one came:
+/// nothing was lost. If it left then, it answers the second SYN, though it echoes the first one, as Linux does.
+#[test]
+fn a_syn_ack_that_left_before_the_second_syn_came_repaired_nothing() {
+    let stood = "@0 C syn\n +0 S syn late=985 #first\n @997 C syn lost\n first+0 C ack #open";
+    let lost = "@0 C syn #syn\n syn+0 S syn lost\n @997 C syn\n +0 S syn\n +0 C ack #open";
+    let asks = each(1..6, |n| format!("open+{} C 224\n +0 S ack\n +{n} S 145\n +0 C ack", 400 * n));
+    for (opened, times) in [(stood, [0, 985]), (lost, [997, 0])] {
+        let mut segments = log(format!("{opened}\n {asks}")).rtt(ms(278)).capture(End::Client);
+        let first = segments[0].options.timestamps.map_or(0, |stamps| stamps.val);
+        let syn_acks = segments.iter_mut().filter(|segment| segment.flags.syn() && segment.flags.ack());
+        for stamps in syn_acks.filter_map(|segment| segment.options.timestamps.as_mut()) {
+            stamps.ecr = first;
+        }
+        let seen = Seen::of(segments, "the client");
+        let setup = seen.setup();
+        let took = [Cause::SynRetransmit, Cause::Queueing].map(|cause| setup.ns(cause, Side::Path));
+        assert!(
+            took.iter().zip(times).all(|(took, ns)| (*took - ms(ns)).as_nanos().abs() <= 1_000_000),
+            "{seen}"
+        );
+        assert!(setup.exchange.bill.iter().all(|line| line.confidence == Likely), "{seen}");
+    }
+}
+
+/// The same where nothing but the handshake has time stamps. The answer to the second SYN passes 12 ms behind the first SYN-ACK, 997 ticks later (frames 39 to 47
+/// of that capture), which no clock takes for less than a second: the first one had stood. One that comes 133 ms behind the second SYN, with a
+/// round trip of 164, is too soon for that and for a server's timer (frames 33 to 43), and possibly stood.
+#[test]
+fn a_syn_ack_too_soon_for_the_second_syn_and_any_timer_possibly_stood() {
+    let asks = "open+1 C 224\n +0 S ack\n +1 S 145\n +0 C ack\n +5 C 100\n +0 S 100\n +0 C ack";
+    for (way, late, again, queue, lost) in [
+        (278, 985, "again+0 S syn", Some(Likely), None),
+        (164, 968, "", None, Some(Possible)),
+        (164, 1_010, "", None, Some(Likely)),
+    ] {
+        let text = format!(
+            "@0 C syn\n +0 S syn late={late} #first\n @997 C syn #again\n {again}\n first+0 C ack #open\n {asks}"
+        );
+        let mut segments = log(text).rtt(ms(way)).capture(End::Client);
+        for segment in segments.iter_mut().filter(|segment| !segment.flags.syn()) {
+            segment.options.timestamps = None;
+        }
+        let seen = Seen::of(segments, "the client");
+        let sure = |cause| {
+            let mut lines = seen.setup().exchange.bill.iter().filter(move |line| line.cause == cause);
+            lines.find(|line| line.ns >= ms(900)).map(|line| line.confidence)
+        };
+        assert_eq!((sure(Cause::Queueing), sure(Cause::SynRetransmit)), (queue, lost), "{seen}");
     }
 }

@@ -206,3 +206,26 @@ fn an_acknowledgement_long_behind_the_last_copy_shows_no_loss() {
         assert_eq!(setup.of(Cause::SynRetransmit).confidence, most, "{seen}");
     }
 }
+
+/// A phone's radio holds a SYN-ACK for 266 ms, seen at the server (frames 43 to 47 of an FTP server's capture): by the time stamps of the client the
+/// ACK left 270 ms after the SYN. An ACK that left at once was late itself, and kept nobody waiting.
+#[test]
+fn a_syn_ack_that_its_client_took_late_by_its_own_clock_stood() {
+    for (there, back, stood) in [(266, 0, 266), (0, 266, 0)] {
+        let text = format!(
+            "@0 C syn
+             +0 S syn late={there}
+             +0 C ack late={back} #open
+             open+0.2 S 442
+             +0 C ack
+             +5 C 100
+             +1 S 200
+             +0 C ack"
+        );
+        let seen = log(text).rtt(ms(4)).seen_at(End::Server);
+        let setup = seen.setup().elapsed(ms(4 + stood), ms(1));
+        let queues = setup.exchange.bill.iter().filter(|line| line.cause == Cause::Queueing);
+        let queues: Vec<_> = queues.map(|line| (line.ns, line.confidence)).collect();
+        assert_eq!(queues, if stood > 0 { vec![(ms(stood), Possible)] } else { Vec::new() }, "{seen}");
+    }
+}
