@@ -97,7 +97,7 @@ impl Connection {
         if read || from != open.initiator || open.request.index > 0 {
             observation.forget_shape();
         }
-        self.models[from].take(&observation);
+        self.take(from, &observation);
         if beside_small {
             self.models[from].on_small_behind_small(gap);
         }
@@ -179,8 +179,7 @@ impl Connection {
         }
         if wait.gap >= DELAYED_ACK_MIN
             && wait.class == SegmentClass::New
-            && !wait.near_sender()
-            && let Some(held) = nagle::released_sooner(wait, self.least_way(wait, from))
+            && let Some(held) = self.held_by_timer(wait, from)
         {
             *verdict = held;
         } else if another || self.open.as_deref().is_some_and(|open| open.is_guess) {

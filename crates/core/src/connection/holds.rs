@@ -10,8 +10,10 @@ use crate::bill::revise::Revision;
 use crate::bill::split::Split;
 use crate::flow::ends::SERVER;
 use crate::flow::segment_class::LastData;
-use crate::rules::several_questions;
+use crate::rules::sender_model::Observation;
+use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
+use crate::rules::{nagle, several_questions};
 use crate::words::cause::Cause;
 use crate::words::limits::{DELAYED_ACK_MIN, HOST_VARIATION, NEAR_MAX};
 use crate::words::mark::{Mark, Role};
@@ -25,12 +27,30 @@ impl Connection {
     /// late as a host's timer say nothing about that.
     #[cold]
     #[inline(never)]
-    pub(super) fn least_way(&self, wait: &Wait<'_>, from: usize) -> Option<Duration> {
+    fn least_way(&self, wait: &Wait<'_>, from: usize) -> Option<Duration> {
         let timers = self.midway && wait.rtt_to_sender >= DELAYED_ACK_MIN;
         if timers && self.path_memory.shown(from).is_none() {
             return Some(Duration::ZERO);
         }
         self.path_memory.min(from)
+    }
+
+    /// What Nagle held for a timer of its receiver, although it does not follow that just as the path would have it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn held_by_timer(&self, wait: &Wait<'_>, from: usize) -> Option<Verdict> {
+        let far = !wait.near_sender();
+        let sooner = if far { nagle::released_sooner(wait, self.least_way(wait, from)) } else { None };
+        let beside = self.path_memory.held_behind(from, self.ends.get()[SERVER].port);
+        sooner.or_else(|| nagle::held_as_beside(wait, beside))
+    }
+
+    /// Takes what a wait has taught about its sender, and where Nagle held it.
+    pub(super) fn take(&mut self, from: usize, observation: &Observation) {
+        self.models[from].take(observation);
+        if let Some((before, _)) = observation.nagle.shape.filter(|_| observation.nagle.held) {
+            self.path_memory.on_held(from, self.ends.get()[SERVER].port, before);
+        }
     }
 
     /// A small segment left while a small one was outstanding: what Nagle seems to have held before, an option that the program

@@ -36,6 +36,8 @@ pub(crate) struct PathMemory {
     ports: [u16; 4],
     /// The server's port where an end sent small segments behind small ones; 0 if nowhere.
     nodelay: [u16; 2],
+    /// The same where Nagle's algorithm held a write of an end, and the length of what was sent before that.
+    held: [(u16, u16); 2],
     /// When this was last shared, likewise, and whether to share it again: because the connection has learned
     /// something, or because others may have.
     shared: Instant,
@@ -57,6 +59,7 @@ impl Default for PathMemory {
             agreed,
             ports: [0; 4],
             nodelay: [0; 2],
+            held: [(0, 0); 2],
             shared,
             news: false,
             asks: false,
@@ -105,6 +108,19 @@ impl PathMemory {
     #[inline]
     pub(crate) fn has_nodelay(&self, end: usize, port: u16) -> bool {
         self.nodelay[end] == port && port != 0
+    }
+
+    /// Nagle's algorithm held a write of an end of a connection to this port, behind so many bytes.
+    pub(crate) fn on_held(&mut self, end: usize, port: u16, behind: u32) {
+        let held = (port, u16::try_from(behind).unwrap_or_default());
+        self.news |= self.held[end] != held;
+        self.held[end] = held;
+    }
+
+    /// Behind how many bytes it has done so on another connection to this port.
+    pub(crate) fn held_behind(&self, end: usize, port: u16) -> Option<u32> {
+        let (at, behind) = self.held[end];
+        (at == port && behind > 0).then_some(behind.into())
     }
 
     /// A packet on the way to or from this end was late by `queued` at `now`.
@@ -217,6 +233,9 @@ impl PathMemory {
             }
             if own.nodelay[end] != 0 {
                 self.nodelay[end] = own.nodelay[end];
+            }
+            if own.held[end].0 != 0 {
+                self.held[end] = own.held[end];
             }
             if own.queued[end].0 > Instant::MIN {
                 self.queued[end] = longer(self.queued[end], own.queued[end]);

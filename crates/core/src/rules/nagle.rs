@@ -269,18 +269,43 @@ pub(crate) fn may_have_held(wait: &Wait<'_>) -> bool {
 #[cold]
 #[inline(never)]
 pub(crate) fn released_sooner(wait: &Wait<'_>, least: Option<Duration>) -> Option<Verdict> {
-    let (acked_at, packet) = wait.flow.small_acked_at()?;
-    let held_back = acked_at - wait.last.at - wait.rtt_to_receiver;
-    let by_timer = (DELAYED_ACK_MIN..=HOLDS_MAX).contains(&held_back);
-    let late = wait.segment.at - acked_at;
+    let acked = wait.flow.small_acked_at()?;
+    let late = wait.segment.at - acked.0;
     let at_once = late <= wait.gap.divided_by(BUSY_SHARE);
     let in_time = least.is_some_and(|least| least <= late && (least.is_positive() || at_once));
+    let sure = if wait.last.len <= PREFIX_MAX { Confidence::Likely } else { Confidence::Possible };
+    if in_time { held_by_timer(wait, acked, sure) } else { None }
+}
+
+/// The same behind as many bytes as those behind which another connection of this end `held` a segment, if it left soon after that acknowledgement: a
+/// capture beside a radio does not show how far away its station is at a time.
+#[cold]
+#[inline(never)]
+pub(crate) fn held_as_beside(wait: &Wait<'_>, held: Option<u32>) -> Option<Verdict> {
+    let arrived =
+        || wait.flow.view.small_acked().map(|ack| (ack.earliest_departure - wait.rtt_to_sender, ack.packet));
+    let acked = wait.flow.small_acked_at().or_else(arrived)?;
+    let late = wait.segment.at - acked.0;
+    let soon = late.is_positive() && late <= wait.gap.divided_by(LATE_SHARE);
+    if soon && wait.model.nagle_held == 0 && held == Some(wait.last.len) {
+        held_by_timer(wait, acked, Confidence::Possible)
+    } else {
+        None
+    }
+}
+
+/// A small segment behind a single one whose acknowledgement, which passed `acked_at`, was sent by the receiver's timer.
+fn held_by_timer(
+    wait: &Wait<'_>,
+    (acked_at, packet): (Instant, u64),
+    confidence: Confidence,
+) -> Option<Verdict> {
+    let held_back = acked_at - wait.last.at - wait.rtt_to_receiver;
+    let by_timer = (DELAYED_ACK_MIN..=HOLDS_MAX).contains(&held_back);
     let small = !wait.is_full() && !wait.segment.flags.fin() && wait.last.flight == wait.last.len;
-    if !(by_timer && in_time && small && wait.model.nagle_ignored == 0) {
+    if !(by_timer && small && wait.model.nagle_ignored == 0) {
         return None;
     }
-    let prefix = wait.last.len <= PREFIX_MAX;
-    let confidence = if prefix { Confidence::Likely } else { Confidence::Possible };
     let detail = Detail {
         held_bytes: Some(wait.segment.payload_len),
         ack_delay: Some(held_back),

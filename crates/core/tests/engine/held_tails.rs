@@ -172,4 +172,28 @@ fn who_leaves_out_psh_without_a_cork_may_have_done_so_again() {
         "{seen}"
     );
     assert!(!seen.longer(Cause::Cork, ms(1)).is_empty(), "{seen}");
+/// A device asks the same of one server again and again, in two writes; the second follows the delayed acknowledgement of the first after 0 to 5 ms,
+/// as its radio has it (frames 2025 to 2454 of a voice assistant, seen beside that). Where one connection shows that Nagle's algorithm holds it,
+/// another one's was possibly held as well, behind as many bytes.
+#[test]
+fn what_was_held_beside_was_possibly_held_here_though_a_little_later() {
+    let asks = |first: u32, late: f64| {
+        log(format!(
+            "handshake\n +1 C 258\n +0 S 137\n +0.3 C {first} #first\n first+52 S ack #acked\n acked+{late} C 712\n +1 S 363\n +0 C ack"
+        ))
+        .rtt(ms(37))
+    };
+    for (first, held) in [(51, true), (80, false)] {
+        let beside =
+            asks(51, 0.0).between([Endpoint { port: 40_001, ..CLIENT }, SERVER]).capture(End::Client);
+        let mut segments = asks(first, 3.0).capture(End::Client);
+        segments.extend(beside.into_iter().map(|segment| Segment { at: segment.at - ms(900), ..segment }));
+        segments.sort_by_key(|segment| segment.at);
+        (1..).zip(&mut segments).for_each(|(packet, segment)| segment.packet = packet);
+        let report = analyse(&segments);
+        let lines = report.connections[1].exchanges.iter().flat_map(|exchange| &exchange.bill);
+        let nagle = lines.filter(|line| line.cause == Cause::NagleDelayedAck && line.ns >= ms(90));
+        let sure: Vec<_> = nagle.map(|line| line.confidence).collect();
+        assert_eq!(sure, if held { vec![Confidence::Possible] } else { Vec::new() }, "{first}");
+    }
 }
