@@ -172,6 +172,8 @@ fn who_leaves_out_psh_without_a_cork_may_have_done_so_again() {
         "{seen}"
     );
     assert!(!seen.longer(Cause::Cork, ms(1)).is_empty(), "{seen}");
+}
+
 /// A device asks the same of one server again and again, in two writes; the second follows the delayed acknowledgement of the first after 0 to 5 ms,
 /// as its radio has it (frames 2025 to 2454 of a voice assistant, seen beside that). Where one connection shows that Nagle's algorithm holds it,
 /// another one's was possibly held as well, behind as many bytes.
