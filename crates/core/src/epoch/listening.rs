@@ -186,14 +186,14 @@ impl Listening {
                 }
                 heard.hear(segment, captured, told, releases)
             }
-            Some(entry) => entry.begin(&mut self.spare).hear_first(segment, captured, told, releases),
+            Some(entry) => entry.begin(self.spare.pop()).hear_first(segment, captured, told, releases),
             None if self.deaf.contains(&ends) => {
                 self.is_deaf = true;
                 return;
             }
             None if has_room => {
                 let entry = self.heard.entry(ends).or_insert(Entry::Silent([None; 2]));
-                entry.begin(&mut self.spare).hear_first(segment, captured, told, releases)
+                entry.begin(self.spare.pop()).hear_first(segment, captured, told, releases)
             }
             None => return,
         };
@@ -224,9 +224,9 @@ impl Listening {
 
 impl Entry {
     /// The first data of a connection comes.
-    fn begin(&mut self, spare: &mut Vec<Box<Heard>>) -> &mut Heard {
+    fn begin(&mut self, spare: Option<Box<Heard>>) -> &mut Heard {
         if let Self::Silent(begins) = *self {
-            let mut heard = spare.pop().unwrap_or_default();
+            let mut heard = spare.unwrap_or_default();
             heard.begin(begins);
             *self = Self::Heard(heard);
         }
