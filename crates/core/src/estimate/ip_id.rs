@@ -149,6 +149,11 @@ impl IpIdCounter {
         self.hits >= Self::TRUSTED && id != 0 && self.expected == Some(id.wrapping_add(packets))
     }
 
+    /// Whether at least half as many packets were in sequence as were not.
+    pub(crate) fn often_follows(self) -> bool {
+        self.hits >= self.jumps / 2
+    }
+
     /// Whether the last packet, which stands for `packets` on the wire, followed the one before it.
     pub(crate) fn has_followed(self, id: u16, packets: u16) -> bool {
         let jumped = self.jumped > 0 && self.jumped_to == id;

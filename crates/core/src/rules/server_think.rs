@@ -15,7 +15,9 @@ use super::late_request::{
 };
 use super::pair::Pair;
 use super::verdict::Verdict;
-use super::{black_hole, cork, late_answer, link_share, not_captured, on_its_way, repair, round_trip};
+use super::{
+    black_hole, cork, late_answer, link_share, not_captured, on_its_way, repair, round_trip, unseen_copy,
+};
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::bill::split::Split;
@@ -186,6 +188,11 @@ fn take_what_was_late(
         if let Some(lost) = answered_unseen(open, [client, flow], class, from) {
             split.take(lost.evidence(from.packet, segment.packet));
         }
+    }
+    if HELD_BACK_MIN <= split.left()
+        && let Some(lost) = unseen_copy::of_answer(pair, open, segment, split.left())
+    {
+        split.take(lost.evidence(from.packet, segment.packet));
     }
     // Near the client, the request's last flight still had to pass the bottleneck after the capture.
     let busy = client.unusual.busy_from(from.at);

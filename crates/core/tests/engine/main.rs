@@ -18,6 +18,7 @@ mod counters;
 mod damaged;
 mod details;
 mod distance;
+mod dropped;
 mod fast_open;
 mod flows;
 mod frames;

@@ -137,6 +137,14 @@ impl Flow {
         (segments > 0 && jumped == segments + 1).then_some(segments)
     }
 
+    /// How many numbers the present packet skips, by a counter that often follows: one that packets to others use as well skips more, and
+    /// more often.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn numbers_skipped(&self, segment: &Segment) -> u16 {
+        segment.ip_id.filter(|_| self.ip_id.often_follows()).map_or(0, |id| self.ip_id.jumped(id))
+    }
+
     /// Whether the numbers between its last two packets may be those of unseen ones, even if too few
     /// packets came in order to prove that the counter is the connection's own.
     #[cold]
