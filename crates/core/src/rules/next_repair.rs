@@ -9,6 +9,7 @@
 
 use tcpwhy_wire::{Instant, Seq};
 
+use super::repair::{COPIES_MAX, PROBE_SHARE};
 use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::flow::segment_class::SegmentClass;
@@ -16,7 +17,8 @@ use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{
-    DELAYED_ACK_MIN, HELD_BACK_MAX, HELD_BACK_MIN, ROUND_TRIP_PLAY, RTO_MIN, TIMER_TICK,
+    DELAYED_ACK_MIN, HELD_BACK_MAX, HELD_BACK_MIN, INITIAL_WINDOW_SEGMENTS, ROUND_TRIP_PLAY, RTO_MIN,
+    TIMER_TICK,
 };
 use crate::words::report::{Confidence, Detail};
 
@@ -112,4 +114,32 @@ pub(super) fn lost_behind(wait: &Wait<'_>) -> u16 {
     let heard = wait.peer.last_data.is_none_or(|said| said.at + wait.rtt() <= wait.last.at);
     let once = wait.gap < (RTO_MIN + wait.rtt()).times(2);
     if heard && once { flow.missed_since_data } else { 0 }
+}
+
+/// Whether a probe repeats the end of a flight, behind the first transmission of that and with nothing in between, while more before it is
+/// unacknowledged: a timer repeats that first (RFC 6298, 5.4), a probe the last segment, two round trips behind it (RFC 8985, 7.2 and 7.3).
+pub(super) fn is_probe_of_tail(wait: &Wait<'_>) -> bool {
+    let SegmentClass::Retransmission { original_at } = wait.class else { return false };
+    let (flow, segment) = (wait.flow, wait.segment);
+    let is_tail = flow.snd_nxt == Some(segment.seq + segment.payload_len) && segment.payload_len <= wait.mss;
+    let is_first = flow.highest_ack.is_none_or(|acked| segment.seq.at_or_before(acked));
+    let timer = flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt()).times(2);
+    let latest = timer + timer.divided_by(PROBE_SHARE) + TIMER_TICK.times(3);
+    original_at == wait.last.at && is_tail && !is_first && wait.gap <= latest
+}
+
+/// Far from its sender: how certain it can be that a probe or a timer ended a silence, where nothing but numbers shows that something was lost.
+/// A probe repeats the last segment of a flight (RFC 8985, 7.3), so that behind several lost ones a hole is left, but for one acknowledgement.
+/// And a flight of which nothing arrives is hardly larger than an initial window: many numbers are those of packets to others.
+pub(super) fn surest_of_silence(wait: &Wait<'_>, form: Form) -> Confidence {
+    let leaves_no_hole = wait.flow.snd_nxt.is_none_or(|next| wait.segment.seq.at_or_before(next));
+    let most = if form == Form::TailProbe { 2 } else { INITIAL_WINDOW_SEGMENTS as u16 + COPIES_MAX };
+    let many = wait.flow.missed_since_data > most;
+    if many && leaves_no_hole { Confidence::Possible } else { Confidence::Certain }
+}
+
+/// How many copies of others are due behind one that a timer or a probe sent: as many as are missing, but none behind the end of a flight, or among
+/// packets to others.
+pub(super) fn copies_behind(wait: &Wait<'_>, form: Form) -> u16 {
+    if surest_of_silence(wait, form) > Confidence::Possible { wait.flow.missed_since_data } else { 0 }
 }

@@ -10,8 +10,7 @@
 //! Seen from: both ends; near the receiver of a lost tail, only timers and missing packets tell, and it
 //! is likely.
 //!
-//! On Linux the RTO is at least 200 ms plus a round trip; with one segment in flight the probe waits as
-//! long.
+//! On Linux the RTO is at least 200 ms plus a round trip; with one segment in flight the probe waits as long.
 
 use tcpwhy_wire::{Duration, Instant, Segment};
 
@@ -56,7 +55,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         SegmentClass::New if came_elsewhere(wait) => Confidence::Likely,
         // A lost tail leaves no gap in the sequence space. Near its sender it would have been captured.
         SegmentClass::New if !wait.near_sender() && wait.flow.missed_since_data > 0 && timed(wait) => {
-            surest_of_numbers(wait)
+            surest_of_numbers(wait).min(next_repair::surest_of_silence(wait, kind(wait).1))
         }
         SegmentClass::New if wait.model.copies_due > 0 && continues(wait) && may_repair(wait) => {
             Confidence::Likely
@@ -221,7 +220,7 @@ fn kind(wait: &Wait<'_>) -> (Cause, Form) {
     let missing_for = missing_since(wait.class).map_or(Duration::ZERO, |since| wait.segment.at - since);
     let expired = wait.gap >= timer || (missing_for >= timer && by_itself(wait));
     let let_go = next_repair::acknowledged_late(wait).is_some();
-    if expired && !let_go && !next_repair::is_let_go(wait) {
+    if expired && !let_go && !next_repair::is_let_go(wait) && !next_repair::is_probe_of_tail(wait) {
         return (Cause::Rto, Form::Timeout);
     }
     let signalled =
@@ -241,7 +240,7 @@ const PROBE_SLACK: Duration = Duration::from_millis(16);
 
 /// A probe is late by up to one part in this many (the kernel's timer wheel rounds up,
 /// kernel/time/timer.c), plus ticks.
-const PROBE_SHARE: i64 = 8;
+pub(super) const PROBE_SHARE: i64 = 8;
 
 /// A tail loss probe takes new data if there is some, whatever held it: a window, Nagle, a cork
 /// (tcp_send_loss_probe, net/ipv4/tcp_output.c). It leaves two round trips after the last segment or
@@ -302,7 +301,7 @@ pub(super) fn copies_due(wait: &Wait<'_>, verdict: &Verdict) -> u16 {
     }
     let due = match wait.class {
         SegmentClass::New if repaired && wait.flow.missed_since_data > 0 && !wait.near_sender() => {
-            wait.flow.missed_since_data
+            next_repair::copies_behind(wait, kind(wait).1)
         }
         SegmentClass::New if wait.flow.nothing_out_at <= wait.last.at => wait.model.copies_due,
         SegmentClass::New => 0,

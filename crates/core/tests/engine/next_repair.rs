@@ -203,4 +203,38 @@ fn behind_a_timer_a_lost_tail_waits_for_its_receiver() {
     let bill = seen.exchange(41);
     assert_eq!(bill.ns(Cause::DelayedAckCwnd, Client), ms(42), "{seen}");
     assert!(bill.ns(Cause::Loss, Path) <= ms(4) && bill.ns(Cause::Rto, Path) >= ms(230), "{seen}");
+/// All acknowledgements of a flight are lost, and its last segment is repeated 664 ms later, behind a path of 320 ms (frames 382 to 434 of a browser):
+/// the first timer is three round trips, and would have repeated the first segment. If that comes again, it was the timer.
+#[test]
+fn what_repeats_the_end_of_a_flight_before_its_beginning_is_a_probe() {
+    let end = ["", "lost", "4677..5077"];
+    let beginning = ["lost", "", "207..333"];
+    for ([first, last, again], cause, other) in
+        [(end, Cause::Loss, Cause::Rto), (beginning, Cause::Rto, Cause::Loss)]
+    {
+        let text = format!(
+            "handshake\n +5 C 207\n +0 S 1448x2\n +0 C ack\n +15 C 126 {first} #w\n w+80 C 1448x3 more\n +0 C 400 {last} #last\n \
+             last+664 C {again} #again\n again+0 S ack\n +100 S 51\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(320)).seen_at(End::Client);
+        let bill = seen.exchange(2).never(other);
+        assert!(bill.ns(cause, Path) >= ms(660), "{seen}");
+    }
+}
+
+/// A probe repeats the last segment of a flight, so that one number is missing before it, or two with an acknowledgement. Where more are, and no
+/// hole is left, the sender's other packets have taken them, and nothing was lost (frames 8166 to 8168 of an upload): it paused. The same holds
+/// where more are missing than a flight that is lost as a whole may have (frames 3249 to 3251).
+#[test]
+fn a_silence_with_several_numbers_missing_and_no_hole_is_no_likely_probe() {
+    for (packets, gap, likely) in [(1, 230, true), (4, 230, false), (4, 340, true), (20, 340, false)] {
+        let text = format!(
+            "{} +5 C 641 #q\n q+10 S 1448x2 #first\n first+0 C ack\n {}\n first+{gap} S 1448 more\n +0 S 1448\n +0 C ack",
+            settled(40),
+            vec!["first+60 S ack lost"; packets].join("\n")
+        );
+        let seen = log(text).rtt(ms(100)).without_timestamps().seen_at(End::Client);
+        let of = |cause| seen.longer(cause, ms(100)).iter().any(|line| line.confidence > Possible);
+        assert_eq!(of(Cause::Loss) || of(Cause::Rto), likely, "{packets} {gap} {seen}");
+    }
 }
