@@ -203,6 +203,8 @@ fn behind_a_timer_a_lost_tail_waits_for_its_receiver() {
     let bill = seen.exchange(41);
     assert_eq!(bill.ns(Cause::DelayedAckCwnd, Client), ms(42), "{seen}");
     assert!(bill.ns(Cause::Loss, Path) <= ms(4) && bill.ns(Cause::Rto, Path) >= ms(230), "{seen}");
+}
+
 /// All acknowledgements of a flight are lost, and its last segment is repeated 664 ms later, behind a path of 320 ms (frames 382 to 434 of a browser):
 /// the first timer is three round trips, and would have repeated the first segment. If that comes again, it was the timer.
 #[test]
