@@ -66,3 +66,4 @@ pub use conversation::Conversation;
 pub use head::{Credit, Head, Role, Span};
 pub use protocol::{Protocol, Recognised, recognise};
 pub use talk::First;
+pub use tls::is_alert;

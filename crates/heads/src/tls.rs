@@ -136,6 +136,19 @@ impl Talk for Tls {
     }
 }
 
+/// Whether so many bytes, of which these were captured, are one record that holds an encrypted alert and nothing else: up to TLS
+/// 1.2, records tell their type (RFC 5246, 6.2.1 and 7.2).
+#[inline]
+pub fn is_alert(captured: &[u8], len: u32) -> bool {
+    captured.first() == Some(&ALERT) && is_whole_alert(captured, len)
+}
+
+#[cold]
+fn is_whole_alert(captured: &[u8], len: u32) -> bool {
+    let whole = |record: u16| u32::from(record) + HEAD_LEN as u32 == len;
+    is_record(captured) && u16_at(captured, 3).is_some_and(whole)
+}
+
 /// Whether the record begins with a hello whose own length agrees with the record's (RFC 8446, 4).
 fn is_hello(bytes: &[u8], kind: u8) -> bool {
     let Some(&[HANDSHAKE, 3, 0..=4, _, _, begin, a, b, c]) = bytes.first_chunk::<HELLO_HEAD_LEN>() else {

@@ -256,7 +256,9 @@ impl Connection {
     /// way or one stays open.
     #[inline]
     pub(super) fn is_told_apart(&self) -> bool {
-        self.talk.as_deref().is_some_and(|talk| talk.is_concurrent || talk.is_framed || talk.is_dialogue())
+        self.talk.as_deref().is_some_and(|talk| {
+            talk.is_concurrent || talk.is_framed || talk.alert.is_some() || talk.is_dialogue()
+        })
     }
 
     #[cold]

@@ -17,7 +17,6 @@ use super::billing::NAGLE;
 use super::closing::doubt_pauses;
 use super::streaming::Answered;
 use super::talk::{Part, Resent, Talk, Unread, asked_at_once, expects};
-use super::turn::Paired;
 use crate::bill::account::Account;
 use crate::bill::asked::{Ask, Expects, Passed};
 use crate::bill::covered::Covered;
@@ -64,19 +63,6 @@ impl Connection {
         }
     }
 
-    /// Takes marks of payload that was not captured, or is encrypted. Returns whether they are such.
-    fn take_unreadable(&mut self, marks: &[Mark]) -> bool {
-        let have = |role| marks.iter().any(|mark| mark.role == role);
-        if have(Role::Unread) {
-            self.paired = self.paired.max(Paired::Unread);
-        } else if have(Role::Sealed) {
-            self.talk.get_or_insert_default();
-        } else {
-            return false;
-        }
-        true
-    }
-
     #[cold]
     fn note_marks(&mut self, marks: &[Mark], segment: &Segment, from: usize, ledger: &mut Ledger) {
         let greetings: Vec<Mark>;
@@ -86,7 +72,7 @@ impl Connection {
         } else {
             marks
         };
-        if self.take_unreadable(marks) {
+        if self.take_unreadable(marks, segment.seq) {
             return;
         }
         if from == SERVER && marks.iter().any(|mark| mark.session && !mark.by_peer) {
@@ -339,7 +325,13 @@ impl Connection {
                 None
             }
             Role::Cut => self.cut(mark, from),
-            Role::Greets | Role::Neither | Role::Framed | Role::Lost | Role::Unread | Role::Sealed => None,
+            Role::Greets
+            | Role::Neither
+            | Role::Framed
+            | Role::Lost
+            | Role::Unread
+            | Role::Sealed
+            | Role::Alert => None,
         };
         let of = n.and_then(|n| {
             let talk = self.talk.as_deref_mut()?;

@@ -14,7 +14,7 @@ use crate::estimate::maybe::Maybe;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::SegmentClass;
 use crate::tally::ledger::Ledger;
-use crate::words::limits::{BESIDE, NEWS_MIN, ROUND_TRIP_PLAY};
+use crate::words::limits::{BESIDE, BURST_GAP, NEWS_MIN, ROUND_TRIP_PLAY};
 use crate::words::report::Kind;
 
 /// Last words are at most this long.
@@ -114,6 +114,25 @@ impl Connection {
         self.close_open(Some(next), ledger);
         self.close_push(SERVER, had.more_at, packet, more, ledger);
         true
+    }
+
+    /// Whether a segment is an alert of TLS and nothing else, by its record's type: that answers nothing (RFC 5246, 7.2), neither behind
+    /// an answer nor long after a question.
+    #[inline]
+    pub(super) fn is_alert(&self, segment: &Segment, from: usize, class: SegmentClass) -> bool {
+        let said = self.talk.as_deref().and_then(|talk| talk.alert);
+        said == Some(segment.seq) && class == SegmentClass::New && self.is_beside_answers(segment, from)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_beside_answers(&self, segment: &Segment, from: usize) -> bool {
+        self.open.as_deref().filter(|open| from != open.initiator).is_some_and(|open| {
+            match open.reply.frontier().filter(|_| open.reply_first.is_some()) {
+                Some(said) => segment.at - said.at >= BURST_GAP,
+                None => segment.at - open.request_at() >= SILENCE_MIN,
+            }
+        })
     }
 
     /// Whether a short message fills the hole before its sender's own FIN, which overtook it, after a

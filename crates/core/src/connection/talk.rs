@@ -50,6 +50,8 @@ pub(crate) struct Talk {
     pub session: [Option<[Seq; 2]>; 2],
     /// Where the last line read of a greeting in several ends, and whether it is the greeting's last.
     pub greeting: Option<(Seq, bool)>,
+    /// Where the last alert of TLS begins.
+    pub alert: Option<Seq>,
 }
 
 /// Whether any request under way is of a kind, so that not all are searched for nothing.
@@ -482,6 +484,7 @@ pub(super) fn expects(role: Role) -> Expects {
         | Role::Framed
         | Role::Lost
         | Role::Unread
-        | Role::Sealed => Expects::Answer,
+        | Role::Sealed
+        | Role::Alert => Expects::Answer,
     }
 }

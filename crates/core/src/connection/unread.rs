@@ -1,6 +1,6 @@
 //! Which messages may be the session's or the protocol's own, where no payload was captured?
 
-use tcpwhy_wire::Duration;
+use tcpwhy_wire::{Duration, Seq};
 
 use super::Connection;
 use super::asking::{CONFIRMS_MAX, REACTS};
@@ -10,6 +10,7 @@ use super::roles::PAUSE_LONG;
 use super::turn::Paired;
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
+use crate::words::mark::{Mark, Role};
 
 /// A TLS 1.3 client's ChangeCipherSpec and Finished take at most this many bytes: SHA-384 (RFC 8446,
 /// 4.4.4, 5.2 and D.4).
@@ -31,6 +32,21 @@ fn is_row(said: u64, piece: u32) -> bool {
 }
 
 impl Connection {
+    /// Takes marks of payload that was not captured, or is encrypted. Returns whether they are such.
+    pub(super) fn take_unreadable(&mut self, marks: &[Mark], seq: Seq) -> bool {
+        let have = |role| marks.iter().any(|mark| mark.role == role);
+        if have(Role::Unread) {
+            self.paired = self.paired.max(Paired::Unread);
+        } else if have(Role::Sealed) {
+            self.talk.get_or_insert_default();
+        } else if have(Role::Alert) {
+            self.talk.get_or_insert_default().alert = Some(seq);
+        } else {
+            return false;
+        }
+        true
+    }
+
     /// Whether what each end said may be several messages, and its pauses no part of any: a segment's
     /// worth in pieces whose payload was not captured, or that are encrypted in a capture that begins midway,
     /// a row of such pieces of one length, and its first message.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use tcpwhy_heads::is_alert;
 use tcpwhy_wire::{Duration, Endpoint, Flags, Instant, Segment, Usual};
 
 use crate::connection::QUESTION;
@@ -122,7 +123,8 @@ impl Front {
     #[inline]
     pub fn read_heads(&mut self, arrival: Arrival, segment: &Segment, captured: &[u8]) -> &[Mark] {
         if arrival.is_deaf && !segment.flags.syn() && !segment.flags.rst() {
-            return &[];
+            let says = is_alert(captured, segment.payload_len) && !segment.damaged;
+            return if says { self.listening.on_alert(segment.seq) } else { &[] };
         }
         self.listen(arrival, segment, captured)
     }
@@ -133,7 +135,8 @@ impl Front {
         let control = usual.flags().0 & (Flags::SYN | Flags::RST) != 0;
         let says_nothing = usual.payload_len() == 0 && !usual.flags().fin();
         if (says_nothing || arrival.is_deaf) && !control {
-            return &[];
+            let says = is_alert(captured, usual.payload_len());
+            return if says { self.listening.on_alert(usual.segment().seq) } else { &[] };
         }
         self.listen(arrival, &usual.segment(), captured)
     }

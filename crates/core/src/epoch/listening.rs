@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::mem::take;
 
+use tcpwhy_heads::is_alert;
 use tcpwhy_wire::{Segment, Seq};
 
 use crate::epoch::asked::Asked;
@@ -131,6 +132,14 @@ impl Listening {
         &self.told.marks
     }
 
+    /// An alert of TLS begins at `seq`, on a connection that is not read any further.
+    #[cold]
+    pub(crate) fn on_alert(&mut self, seq: Seq) -> &[Mark] {
+        self.told.marks.clear();
+        self.told.marks.push(Mark::alert(seq));
+        &self.told.marks
+    }
+
     /// Once a connection is over and was read completely, only that is kept.
     #[cold]
     fn on_fin(&mut self, ends: u64, segment: &Segment) {
@@ -189,6 +198,9 @@ impl Listening {
             Some(entry) => entry.begin(self.spare.pop()).hear_first(segment, captured, told, releases),
             None if self.deaf.contains(&ends) => {
                 self.is_deaf = true;
+                if is_alert(captured, segment.payload_len) {
+                    self.told.marks.push(Mark::alert(segment.seq));
+                }
                 return;
             }
             None if has_room => {

@@ -55,6 +55,11 @@ impl Mark {
         Self { role: Role::Unread, ..Self::lost(seq) }
     }
 
+    /// A TLS alert on a connection whose messages are not known.
+    pub(crate) const fn alert(seq: Seq) -> Self {
+        Self { role: Role::Alert, ..Self::lost(seq) }
+    }
+
     /// Nothing is known from here on.
     pub(crate) const fn lost(seq: Seq) -> Self {
         let (end, id) = (None, None);
@@ -122,4 +127,6 @@ pub enum Role {
     Unread,
     /// The connection is encrypted, and its beginning was not captured.
     Sealed,
+    /// An alert of TLS, on an encrypted connection whose records tell their type.
+    Alert,
 }

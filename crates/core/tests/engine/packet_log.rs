@@ -292,6 +292,7 @@ impl PacketLog {
                 "serves" => draft.message = Some((Role::Neither, None)),
                 "mute" => draft.message = Some((Role::Lost, None)),
                 "unread" => draft.message = Some((Role::Unread, None)),
+                "alert" => draft.message = Some((Role::Alert, None)),
                 "sealed" => draft.message = Some((Role::Sealed, None)),
                 "answers" => draft.message = Some((Role::Answers, value.parse().ok())),
                 "win" => draft.window = Some(value.parse().expect("win=BYTES")),

@@ -187,6 +187,7 @@ fn any_mark() -> impl Strategy<Value = (Mark, u32, Option<u32>)> {
         1 => Just(Role::Neither),
         1 => Just(Role::Lost),
         1 => Just(Role::Sealed),
+        1 => Just(Role::Alert),
     ];
     let id = proptest::option::of(0..4_u64);
     let len = proptest::option::of(prop_oneof![Just(0), 1..3_000_u32, Just(u32::MAX / 2)]);

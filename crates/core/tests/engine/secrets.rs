@@ -7,6 +7,7 @@ use tcpwhy_core::report::{Confidence, Exchange, Kind};
 use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::ciphers::{ASKED, exchanges, server_of};
+use crate::listening::{part_of, read_streams};
 use crate::packet_log::{End, each, log, ms};
 use crate::seen::Seen;
 use crate::spoken::{read_marked, spent_on};
@@ -462,5 +463,48 @@ fn a_question_behind_a_confirmation_is_one() {
         let pause = last.bill.iter().find(|line| line.cause == Cause::SenderThink && line.ns >= ms(8));
         let sure = pause.map(|line| line.confidence);
         assert_eq!(sure, Some(Confidence::Possible), "{end:?}: {exchanges:#?}");
+    }
+}
+
+/// A device's request is answered in 20 ms, behind TLS's handshake, and the server ends the session by an alert six seconds later
+/// (frames 1109 to 1253 of a voice assistant's capture), whose record says that it is one: that answers nothing. Another
+/// record may be the answer.
+#[test]
+fn a_record_that_says_that_it_is_an_alert_answers_nothing() {
+    for end in End::BOTH {
+        for (says, waited) in [(" alert", false), ("", true)] {
+            let text = format!(
+                "{ASKED} question+20 S 197\n +0 S 69 #said\n said+0.2 C ack\n said+6000 S 53{says}\n +0 C ack\n +2000 S fin\n +0 C ack"
+            );
+            let exchanges = exchanges(&text, end);
+            let longest = exchanges.iter().map(|exchange| exchange.elapsed).max();
+            assert_eq!(longest.is_some_and(|longest| longest > ms(200)), waited, "{end:?}: {exchanges:#?}");
+        }
+    }
+}
+
+/// A capture begins with a browser's long request over HTTP/2 in TLS 1.2, which its server answers after 243 ms, and an alert two
+/// minutes later ends the session (frames 13 to 2686 of a browser's capture).
+#[test]
+fn an_alert_ends_no_answer_in_a_capture_that_begins_midway() {
+    let record = |kind: u8, len: u16| {
+        let head = [kind, 3, 3, (len >> 8) as u8, len as u8];
+        [&head[..], &vec![0x41; usize::from(len)]].concat()
+    };
+    let client = [record(23, 355), record(23, 3_315), record(23, 33)].concat();
+    for (kind, waited) in [(21, false), (23, true)] {
+        let server = [record(23, 421), record(23, 33), record(kind, 26)].concat();
+        let text = "handshake\n @50 C 360\n +0.5 C 1300\n +0 C 1300\n +0 C 720\n +0.4 C 38 #asked\n asked+0 S ack\n asked+243 S 426\n +0 S 38 #said\n said+0.1 C ack\n said+119900 S 31\n +0 S fin\n +0.1 C ack";
+        for end in End::BOTH {
+            let capture = log(text).rtt(ms(45)).capture(end).split_off(3);
+            let report = read_streams(&capture, usize::MAX, |segment| part_of([&client, &server], segment));
+            let exchanges = &report.connections[0].exchanges;
+            let thought: Vec<_> =
+                exchanges.iter().map(|exchange| spent_on(exchange, Cause::ServerThink)).collect();
+            let long: Vec<_> = thought.iter().filter(|thought| **thought >= ms(200)).collect();
+            assert!(waited || long.len() == 1 && *long[0] < ms(300), "{end:?}: {exchanges:#?}");
+            let longest = exchanges.iter().map(|exchange| exchange.elapsed).max();
+            assert_eq!(longest.is_some_and(|longest| longest > ms(400)), waited, "{end:?}: {exchanges:#?}");
+        }
     }
 }

@@ -79,3 +79,16 @@ fn what_was_encrypted_before_the_capture_is_sealed() {
         assert!(listening.is_deaf(), "it is not read any further");
     }
 }
+
+/// A record of TLS that holds an alert (RFC 5246, 7.2) on a connection that is not read any further, and one that does not end with
+/// its segment, or holds data.
+#[test]
+fn an_alert_is_told_of_who_is_not_listened_to() {
+    for (kind, record, told) in [(21, 26, true), (21, 27, false), (23, 26, false)] {
+        let mut listening = Listening::new(1 << 20);
+        listening.deaf.insert(ENDS);
+        let captured = [&[kind, 3, 3, 0, record][..], &[0x41; 26]].concat();
+        let marks = listening.on_segment(ENDS, &segment(false, Flags::ACK, 100, 31), &captured);
+        assert_eq!(marks.iter().any(|mark| mark.role == Role::Alert), told, "{kind} {record}");
+    }
+}
