@@ -106,17 +106,17 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
 /// How certain it is that the first transmission, which passed the capture, was lost. The receiver's
 /// acknowledgements said so before the retransmission, or its answer to that would say otherwise by time
 /// stamp (RFC 3522) or D-SACK (RFC 2883). Where neither can be seen, the timer may have been too short,
-/// an acknowledgement lost, or the answer cut off in the capture. The acknowledgement of a single
-/// segment may be delayed for longer than the timer ran: probes allow for that (WCDelAckT, RFC 8985,
-/// 7.2), other timers do not.
+/// an acknowledgement lost, or the answer cut off in the capture; within one host, what is captured has left the queue in which
+/// netem drops. The acknowledgement of a single segment may be delayed for longer than the timer ran: probes allow for that
+/// (WCDelAckT, RFC 8985, 7.2), other timers do not.
 fn surest_of_copy(wait: &Wait<'_>, original_at: Instant) -> Confidence {
     let flow = wait.flow;
     let told = flow.view.loss_signal.get().is_some_and(|at| at > original_at);
     let alone = flow.flight() <= wait.segment.payload_len;
     let soon = alone && wait.segment.at - original_at < DELAYED_ACK_MAX + wait.rtt() - FLOOR_PLAY;
-    if told || flow.timestamps && !flow.options_cut {
+    if told || flow.timestamps && !flow.options_cut && !flow.on_one_host {
         Confidence::Certain
-    } else if flow.options_cut || soon {
+    } else if flow.options_cut || flow.on_one_host || soon {
         Confidence::Possible
     } else {
         Confidence::Likely

@@ -144,3 +144,20 @@ fn what_the_clients_stamps_do_not_know_of_is_unexplained() {
         assert!(bill.exchange.bill.iter().all(|line| line.confidence == Confidence::Possible), "{seen}");
     }
 }
+
+/// Netem drops what a host sends to itself before a capture sees it, and the client's acknowledgements of an answer are lost: that
+/// comes again after 208 ms, although it had arrived (packets 129 to 133 of a program's loopback). Between two hosts the first
+/// copy was likely lost.
+#[test]
+fn what_was_captured_within_a_host_may_have_arrived() {
+    let here = [CLIENT, Endpoint { port: 5_060, ..CLIENT }];
+    for (ends, sure) in [(here, Confidence::Possible), ([CLIENT, SERVER], Confidence::Likely)] {
+        let calls = "+5 C 100 #q\n q+0 S ack\n q+3 S 200\n +0 C ack\n".repeat(3);
+        let text = format!(
+            "handshake\n {calls} +1000 C 5 #asked\n asked+0.1 S ack\n asked+0.5 S 5 #said\n said+0.1 C ack lost unseen\n said+208.6 S 600..605 #again\n again+0.1 C ack lost unseen\n again+43 C 7"
+        );
+        let seen = log(text).rtt(ms(0.02)).between(ends).seen_at(End::Client);
+        let line = seen.longer(Cause::Rto, ms(200)).into_iter().next().expect("a timer");
+        assert_eq!(line.confidence, sure, "{seen}");
+    }
+}
