@@ -4,7 +4,7 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Path, Server};
 use tcpwhy_core::report::Confidence::{Likely, Possible};
 
-use crate::packet_log::{End, SERVER, log, ms, settled};
+use crate::packet_log::{End, SERVER, each, log, ms, settled};
 use crate::seen::Seen;
 
 /// Exchanges before those that count.
@@ -28,9 +28,9 @@ fn an_answer_that_its_host_dropped_waited_for_its_timer() {
     for (dropped, took, sure) in
         [(1, 206, Some(Possible)), (2, 413, Some(Likely)), (4, 1659, Some(Likely)), (2, 300, None)]
     {
-        let copies: String = (1..=dropped).map(|n| format!("q+{n} S 2400..2480 dropped\n ")).collect();
+        let copies = each(1..=dropped, |n| format!("q+{n} S 2400..2480 dropped"));
         let text = format!(
-            "{} +500 C 115 #q\n q+0 S ack\n {copies} q+{took} S 2400..2480\n +0 C ack",
+            "{} +500 C 115 #q\n q+0 S ack\n {copies}\n q+{took} S 2400..2480\n +0 C ack",
             settled(BEFORE)
         );
         let seen = at_the_server(&text);
