@@ -251,8 +251,7 @@ impl Connection {
         // Whose turn it is: an exchange that it ends is closed, and one that it begins opened, before
         // the interval is billed.
         let opening = if self.frames.is_opening() { self.opening_gap(segment, from) } else { None };
-        let left_out = self.is_alert(segment, from, class)
-            || self.frames.is_left_out(self.open.as_deref(), segment, from, class, opening)
+        let left_out = self.is_of_protocol(segment, from, class, opening)
             || self.frames.is_http2() && self.gives_room(segment, from, class)
             || self.speaks_meanwhile(segment, from, class)
             || self.passes_tick(segment, from, class, ledger)

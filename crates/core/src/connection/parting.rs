@@ -116,10 +116,23 @@ impl Connection {
         true
     }
 
+    /// Whether a segment is its protocol's own: an alert, or a frame that answers nothing.
+    #[inline]
+    pub(super) fn is_of_protocol(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        class: SegmentClass,
+        opening: Option<Duration>,
+    ) -> bool {
+        self.is_alert(segment, from, class)
+            || self.frames.is_left_out(self.open.as_deref(), segment, from, class, opening)
+    }
+
     /// Whether a segment is an alert of TLS and nothing else, by its record's type: that answers nothing (RFC 5246, 7.2), neither behind
     /// an answer nor long after a question.
     #[inline]
-    pub(super) fn is_alert(&self, segment: &Segment, from: usize, class: SegmentClass) -> bool {
+    fn is_alert(&self, segment: &Segment, from: usize, class: SegmentClass) -> bool {
         let said = self.talk.as_deref().and_then(|talk| talk.alert);
         said == Some(segment.seq) && class == SegmentClass::New && self.is_beside_answers(segment, from)
     }

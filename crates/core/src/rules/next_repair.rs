@@ -9,7 +9,6 @@
 
 use tcpwhy_wire::{Instant, Seq};
 
-use super::repair::{COPIES_MAX, PROBE_SHARE};
 use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::flow::segment_class::SegmentClass;
@@ -17,8 +16,8 @@ use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{
-    DELAYED_ACK_MIN, HELD_BACK_MAX, HELD_BACK_MIN, INITIAL_WINDOW_SEGMENTS, ROUND_TRIP_PLAY, RTO_MIN,
-    TIMER_TICK,
+    COPIES_MAX, DELAYED_ACK_MIN, HELD_BACK_MAX, HELD_BACK_MIN, INITIAL_WINDOW_SEGMENTS, PROBE_SHARE,
+    ROUND_TRIP_PLAY, RTO_MIN, TIMER_TICK,
 };
 use crate::words::report::{Confidence, Detail};
 

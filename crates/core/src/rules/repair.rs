@@ -24,8 +24,8 @@ use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{
-    BESIDE, BURST_GAP, DELAYED_ACK_MAX, HELD_BACK_MIN, HOST_VARIATION, NEAR_MAX, ROUND_TRIP_PLAY, RTO_MIN,
-    TIMER_TICK,
+    BESIDE, BURST_GAP, COPIES_MAX, DELAYED_ACK_MAX, HELD_BACK_MIN, HOST_VARIATION, NEAR_MAX, PROBE_SHARE,
+    ROUND_TRIP_PLAY, RTO_MIN, TIMER_TICK,
 };
 use crate::words::report::{Confidence, Detail, Trigger};
 
@@ -238,10 +238,6 @@ fn kind(wait: &Wait<'_>) -> (Cause, Form) {
 /// The probe's own slack of 2 ms (tcp_schedule_loss_probe), or two ticks, and the wheel's rounding.
 const PROBE_SLACK: Duration = Duration::from_millis(16);
 
-/// A probe is late by up to one part in this many (the kernel's timer wheel rounds up,
-/// kernel/time/timer.c), plus ticks.
-pub(super) const PROBE_SHARE: i64 = 8;
-
 /// A tail loss probe takes new data if there is some, whatever held it: a window, Nagle, a cork
 /// (tcp_send_loss_probe, net/ipv4/tcp_output.c). It leaves two round trips after the last segment or
 /// acknowledgement, 200 ms later if one packet is in flight, and no later than the timer
@@ -417,9 +413,6 @@ pub(crate) fn first_reply(
     let detail = Detail { timer: Some(timer), retransmits: Some(1), form: Some(form), ..Detail::default() };
     Some(Charge::new(cause, flow.side, ns, confidence).detail(detail))
 }
-
-/// Copies of one segment assumed lost in a row, at most: each further one doubles the estimate.
-pub(crate) const COPIES_MAX: u16 = 4;
 
 /// How long the timers for this many lost copies of one segment ran: the first is the tail loss probe's,
 /// as long as the one after it, and each further one is twice as long (tcp_schedule_loss_probe,

@@ -194,14 +194,8 @@ fn take_what_was_late(
     {
         split.take(lost.evidence(from.packet, segment.packet));
     }
-    // Near the client, the request's last flight still had to pass the bottleneck after the capture.
-    let busy = client.unusual.busy_from(from.at);
-    if rtt_to_server > pair.tap_rtt[open.initiator] && busy.is_positive() {
-        let drains = drains(client, from, busy, pair.sizes[open.initiator]);
-        // The clock of an answer tells what that waited; a queue of its own would be billed twice.
-        if drains.cause == Cause::Bandwidth || flow.queued_on_way.get().is_none() {
-            split.take(drains.evidence(from.packet, segment.packet));
-        }
+    if let Some(drains) = of_the_link(pair, open, from) {
+        split.take(drains.evidence(from.packet, segment.packet));
     }
     if let Some(late) = late_answer::judge(pair, open, segment, split.left()) {
         split.take(late.evidence(from.packet, segment.packet));
@@ -214,6 +208,19 @@ fn take_what_was_late(
     {
         split.take(late.evidence(from.packet, segment.packet));
     }
+}
+
+/// Near the client, the request's last flight still had to pass the bottleneck after the capture. The clock of an answer tells what that
+/// waited; a queue of its own would be billed twice.
+#[inline]
+fn of_the_link(pair: &Pair<'_>, open: &Open, from: &LastData) -> Option<Charge> {
+    let (server, asker) = (1 - open.initiator, open.initiator);
+    let busy = pair.flows[asker].unusual.busy_from(from.at);
+    if pair.tap_rtt[server] <= pair.tap_rtt[asker] || !busy.is_positive() {
+        return None;
+    }
+    let drains = drains(&pair.flows[asker], from, busy, pair.sizes[asker]);
+    (drains.cause == Cause::Bandwidth || pair.flows[server].queued_on_way.get().is_none()).then_some(drains)
 }
 
 /// The time for which the link was busy with the end of a request, as long as it needs that for what was under way, at a rate that has shown.

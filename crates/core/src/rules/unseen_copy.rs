@@ -22,7 +22,7 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::segment_class::SegmentClass;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{RTO_MIN, TIMER_TICK};
+use crate::words::limits::{COPIES_MAX, RTO_MIN, TIMER_TICK};
 use crate::words::report::{Confidence, Detail};
 
 /// A timer is off by at most one part in this many: the wheel rounds up by an eighth (kernel/time/timer.c).
@@ -51,7 +51,7 @@ pub(super) fn of_answer(pair: &Pair<'_>, open: &Open, segment: &Segment, left: D
         let timers = repair::timers_of(timer, copies);
         (waited - timers).max(timers - waited) <= timers.divided_by(PLAY_SHARE)
     };
-    let copies = (1..=skipped.min(repair::COPIES_MAX)).find(timed)?;
+    let copies = (1..=skipped.min(COPIES_MAX)).find(timed)?;
     let heard = pair.acked_by_itself(open, segment).is_some();
     let acknowledgements = u16::from(!heard) + u16::from(copied);
     // A number that is missing alone may be that of the acknowledgement.
@@ -102,7 +102,7 @@ pub(crate) fn judge(
     };
     // Some of the missing packets may have been acknowledgements.
     let missed = flow.missed_since_data;
-    let by_time = (1..=missed.min(repair::COPIES_MAX)).rev().find(|&copies| timed(copies));
+    let by_time = (1..=missed.min(COPIES_MAX)).rev().find(|&copies| timed(copies));
     let lost = if let SegmentClass::OutOfOrderOrRepair { .. } = class {
         true
     } else {

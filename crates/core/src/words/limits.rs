@@ -76,3 +76,10 @@ pub(crate) const SERVERS_MAX: usize = 8_192;
 
 /// A reader with the usual lag delays an acknowledgement by less than this.
 pub(crate) const UNREAD_MIN: Duration = Duration::from_millis(2);
+
+/// A probe is late by up to one part in this many (the kernel's timer wheel rounds up,
+/// kernel/time/timer.c), plus ticks.
+pub(crate) const PROBE_SHARE: i64 = 8;
+
+/// Copies of one segment assumed lost in a row, at most: each further one doubles the estimate.
+pub(crate) const COPIES_MAX: u16 = 4;

@@ -37,8 +37,8 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     (
         "tcpwhy",
         &[
-            "wire", "core", "twin", "remedy", "report", "page", "view", "host", "lab", "sandbox", "sockets",
-            "fix",
+            "ahead", "wire", "core", "twin", "remedy", "report", "page", "view", "host", "lab", "sandbox",
+            "sockets", "fix",
         ],
     ),
     ("python", &["wire", "core", "twin", "remedy", "report"]),
