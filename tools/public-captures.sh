@@ -17,7 +17,7 @@ while read -r sum repository commit path; do
         continue
     fi
     mkdir -p "$(dirname "$file")"
-    url=https://raw.githubusercontent.com/$repository/$commit/$path
+    url=https://raw.githubusercontent.com/$repository/$commit/$(printf %s "$path" | sed 's/%/%25/g; s/ /%20/g; s/#/%23/g')
     echo "$url"
     if ! curl --fail --silent --show-error --location --retry 3 --output "$file.part" "$url"; then
         wrong=$((wrong + 1))
