@@ -29,7 +29,7 @@ use crate::flow::direction::Flow;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{BURST_GAP, INITIAL_WINDOW_SEGMENTS, RTO_MIN};
+use crate::words::limits::{BURST_GAP, FULL_MIN, INITIAL_WINDOW_SEGMENTS, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
@@ -189,9 +189,6 @@ fn blur(rtt_to_sender: Duration, rtt_to_receiver: Duration) -> Duration {
 /// The time from a host's timer to its interface. Source: recordings of corked replies, of 20 to 80
 /// us.
 const TICK_BLUR: Duration = Duration::from_micros(100);
-
-/// Bytes in a full segment, at least: IPv6's least packet of 1,280 (RFC 8200, 5) less headers and stamps.
-const FULL_MIN: u32 = 1208;
 
 /// A sleep of 200 ms ends at most this late. Source: none written down.
 const SLEEP_LATE: Duration = Duration::from_micros(800);

@@ -19,7 +19,7 @@ use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::estimate::rounds::RoundBeyond;
 use crate::words::cause::Cause;
-use crate::words::limits::INITIAL_WINDOW_SEGMENTS;
+use crate::words::limits::{FULL_MIN, INITIAL_WINDOW_SEGMENTS};
 use crate::words::report::{Confidence, Detail};
 
 /// The pause behind a round's segments is no shorter than one part in this many of the round trip, and the round no shorter
@@ -31,8 +31,6 @@ const VARIATION: i64 = 16;
 const LOADED_TIMES: i64 = 2;
 /// A pause matches the handshake by chance, but hardly within one part in this many. Source: none written down.
 const ALIKE_SHARE: i64 = 32;
-/// Full segments are no smaller (RFC 8200, 5: 1,280 bytes with the headers).
-const FULL_MIN: u32 = 1_220;
 
 /// What held the server during a pause after the segments since `round` began, on a path like `beyond`.
 #[cold]

@@ -83,3 +83,6 @@ pub(crate) const PROBE_SHARE: i64 = 8;
 
 /// Copies of one segment assumed lost in a row, at most: each further one doubles the estimate.
 pub(crate) const COPIES_MAX: u16 = 4;
+
+/// Bytes in a full segment, at least: IPv6's least packet of 1,280 (RFC 8200, 5) less headers and stamps.
+pub(crate) const FULL_MIN: u32 = 1_208;
