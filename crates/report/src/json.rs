@@ -175,6 +175,7 @@ struct TotalDto {
     cause: &'static str,
     side: &'static str,
     ns: i64,
+    possible_ns: i64,
     share: f64,
     hits: u64,
 }
@@ -186,6 +187,7 @@ fn totals(lines: &[TotalLine], whole: Duration) -> Vec<TotalDto> {
             cause: line.cause.name(),
             side: line.side.name(),
             ns: line.ns.as_nanos(),
+            possible_ns: line.possible.as_nanos(),
             share: share(line.ns, whole),
             hits: line.hits,
         })

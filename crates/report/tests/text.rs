@@ -196,6 +196,27 @@ fn the_sentence_says_how_certain_it_is_and_what_is_only_possible_does_not_lead()
     );
 }
 
+/// Whoever only looks at the table must not take for known what is not.
+#[test]
+fn the_table_and_the_fixes_say_what_is_only_possible() {
+    let cork =
+        Finding { confidence: Confidence::Possible, ..finding(Cause::Cork, Side::Server, ms(200), 20, 20) };
+    let rto = finding(Cause::Rto, Side::Server, ms(100), 20, 20);
+    let shown =
+        |report: &Report| text::overview(report, &[capture("client.pcapng")], AGAIN, Style::default());
+    let both = shown(&of(vec![cork, rto.clone()]));
+    let line =
+        |cause: &str| both.lines().find(|line| line.trim_start().starts_with(cause)).map(str::to_owned);
+    assert!(both.contains("share  possible  times"), "{both}");
+    assert!(
+        line("cork ").is_some_and(|line| line.contains("66.7 %    4.00 s ") && line.ends_with("░░░")),
+        "{both}"
+    );
+    assert!(line("rto ").is_some_and(|line| line.ends_with("█▎") && !line.contains("░")), "{both}");
+    assert!(both.contains("\n   if so     ") && both.contains("\n   fix       Find where"), "{both}");
+    assert!(!shown(&of(vec![rto])).contains("possible"), "nothing is only possible");
+}
+
 #[test]
 fn what_takes_a_hundredth_is_told_and_gets_no_advice() {
     let report = of(vec![

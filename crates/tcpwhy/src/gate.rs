@@ -252,7 +252,10 @@ mod tests {
 
     #[test]
     fn a_gate_closes_above_its_share_over_both_sides() {
-        let line = |side, ms| TotalLine { cause: Cause::Nagle, side, ns: Duration::from_millis(ms), hits: 1 };
+        let line = |side, ms| {
+            let (ns, possible) = (Duration::from_millis(ms), Duration::ZERO);
+            TotalLine { cause: Cause::Nagle, side, ns, possible, hits: 1 }
+        };
         let report = Report {
             elapsed: Duration::from_millis(100),
             bill: vec![line(Side::Client, 6), line(Side::Server, 4)],

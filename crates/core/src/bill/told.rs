@@ -18,6 +18,13 @@ pub(crate) struct Brief {
     pub confidence: Confidence,
 }
 
+impl Brief {
+    /// Its time, if that is only possible.
+    pub(crate) fn possible(self) -> Duration {
+        if self.confidence == Confidence::Possible { self.ns } else { Duration::ZERO }
+    }
+}
+
 /// A bill as it is handed over, in whatever form it is kept.
 pub(crate) trait Told: Copy {
     fn total(self) -> Duration;

@@ -6,29 +6,34 @@ use crate::bill::told::Brief;
 use crate::words::cause::{Cause, Side};
 use crate::words::report::TotalLine;
 
-/// Time by cause and side, and how often.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Totals {
-    lines: [[(Duration, u64); 4]; Cause::COUNT],
+/// What one cause took on one side, and how often.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Total {
+    ns: Duration,
+    /// The part that is only possible.
+    possible: Duration,
+    hits: u64,
 }
 
-impl Default for Totals {
-    fn default() -> Self {
-        Self { lines: [[(Duration::ZERO, 0); 4]; Cause::COUNT] }
-    }
+/// Time by cause and side, and how often.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Totals {
+    lines: [[Total; 4]; Cause::COUNT],
 }
 
 impl Totals {
     pub(crate) fn add(&mut self, line: Brief) {
-        let (ns, hits) = &mut self.lines[line.cause as usize][line.side as usize];
-        *ns += line.ns;
-        *hits += 1;
+        let total = &mut self.lines[line.cause as usize][line.side as usize];
+        total.ns += line.ns;
+        total.possible += line.possible();
+        total.hits += 1;
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
         for (line, more) in self.lines.iter_mut().flatten().zip(other.lines.iter().flatten()) {
-            line.0 += more.0;
-            line.1 += more.1;
+            line.ns += more.ns;
+            line.possible += more.possible;
+            line.hits += more.hits;
         }
     }
 
@@ -37,9 +42,9 @@ impl Totals {
         let mut lines: Vec<TotalLine> = Vec::new();
         for cause in Cause::ALL {
             for side in sides {
-                let (ns, hits) = self.lines[cause as usize][side as usize];
+                let Total { ns, possible, hits } = self.lines[cause as usize][side as usize];
                 if hits > 0 {
-                    lines.push(TotalLine { cause, side, ns, hits });
+                    lines.push(TotalLine { cause, side, ns, possible, hits });
                 }
             }
         }
@@ -68,9 +73,11 @@ impl ConnectionTotals {
     pub(crate) fn add(&mut self, line: Brief) {
         if let Some(known) = self.lines.iter_mut().find(|l| l.cause == line.cause && l.side == line.side) {
             known.ns += line.ns;
+            known.possible += line.possible();
             known.hits += 1;
         } else {
-            self.lines.push(TotalLine { cause: line.cause, side: line.side, ns: line.ns, hits: 1 });
+            let (cause, side, ns, possible) = (line.cause, line.side, line.ns, line.possible());
+            self.lines.push(TotalLine { cause, side, ns, possible, hits: 1 });
         }
     }
 

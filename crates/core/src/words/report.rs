@@ -109,6 +109,8 @@ pub struct TotalLine {
     pub side: Side,
     /// Total time.
     pub ns: Duration,
+    /// The part of it that is only [`Confidence::Possible`].
+    pub possible: Duration,
     /// The number of setups, exchanges and one-way messages with this cause.
     pub hits: u64,
 }

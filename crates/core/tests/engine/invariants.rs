@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tcpwhy_core::Form;
 use tcpwhy_core::cause::{Cause, Side};
-use tcpwhy_core::report::{Confidence, Connection, Exchange, Kind, Pairing, Report, Servers, TotalLine};
+use tcpwhy_core::report::{
+    Confidence, Connection, Exchange, Kind, Line, Pairing, Report, Servers, TotalLine,
+};
 use tcpwhy_core::{Analysis, Listing, Mark, Options};
 use tcpwhy_wire::{Duration, Endpoint, Segment};
 
@@ -55,8 +57,8 @@ pub(crate) fn check(report: &Report) {
             kinds[exchange.kind as usize] += 1;
             elapsed += exchange.elapsed;
             for line in &exchange.bill {
-                sums.add(line.cause, line.side, line.ns, 1);
-                totals.add(line.cause, line.side, line.ns, 1);
+                sums.add(line);
+                totals.add(line);
                 if line.ns >= HIT_MIN || line.ns.times(HIT_SHARE) >= exchange.elapsed {
                     found.entry((connection.server, line.cause, line.side)).or_default().push(line.ns);
                 }
@@ -129,19 +131,23 @@ fn check_findings(report: &Report, mut inputs: BTreeMap<(Endpoint, Cause, Side),
     assert!(inputs.is_empty(), "not in the findings: {inputs:?}");
 }
 
-/// Time by cause and side.
+/// Time by cause and side, the possible part of it, and how often.
 #[derive(Default)]
-struct Sums(BTreeMap<(Cause, Side), (Duration, u64)>);
+struct Sums(BTreeMap<(Cause, Side), (Duration, Duration, u64)>);
 
 impl Sums {
-    fn add(&mut self, cause: Cause, side: Side, ns: Duration, hits: u64) {
-        let sum = self.0.entry((cause, side)).or_default();
-        sum.0 += ns;
-        sum.1 += hits;
+    fn add(&mut self, line: &Line) {
+        let sum = self.0.entry((line.cause, line.side)).or_default();
+        sum.0 += line.ns;
+        if line.confidence == Confidence::Possible {
+            sum.1 += line.ns;
+        }
+        sum.2 += 1;
     }
 
     fn assert_is(&self, bill: &[TotalLine], what: &str) {
-        let shown: BTreeMap<_, _> = bill.iter().map(|l| ((l.cause, l.side), (l.ns, l.hits))).collect();
+        let told = |l: &TotalLine| ((l.cause, l.side), (l.ns, l.possible, l.hits));
+        let shown: BTreeMap<_, _> = bill.iter().map(told).collect();
         assert_eq!(shown, self.0, "{what} is not the sum of its parts");
         assert_eq!(shown.len(), bill.len(), "{what} has a line twice");
         assert!(bill.is_sorted_by(|a, b| a.ns >= b.ns), "{what} is not sorted");

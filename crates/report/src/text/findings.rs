@@ -39,6 +39,8 @@ pub(super) struct Told {
 
 /// A fix, and how to apply it.
 pub(super) struct Advice {
+    /// The name of the field.
+    pub(super) name: &'static str,
     pub(super) text: String,
     pub(super) how: Vec<How>,
     /// Number of further stacks with instructions.
@@ -79,8 +81,8 @@ pub(super) fn findings(report: &Report, files: &[CaptureInfo], again: &str, styl
         for (field, text) in &fields {
             out.extend(wrap(text, style.width, &name(field), INDENT));
         }
-        for (i, fix) in fixes.iter().enumerate() {
-            out.extend(wrap(&fix.text, style.width, &name(if i == 0 { "fix" } else { "or" }), INDENT));
+        for fix in &fixes {
+            out.extend(wrap(&fix.text, style.width, &name(fix.name), INDENT));
             out.extend(fix.how.iter().flat_map(|how| words(how, style)));
             if fix.more > 0 && !fix.how.is_empty() {
                 out.push(format!("{INDENT}{}", style.faint(&format!("{} more with --all-stacks", fix.more))));
@@ -274,7 +276,12 @@ fn fixes(finding: &Finding, in_full: bool, style: Style) -> Vec<Advice> {
         } else if !is_chosen {
             more = fitting(finding, &mut how);
         }
-        Advice { text, how, more }
+        let name = match finding.confidence {
+            _ if i > 0 => "or",
+            Confidence::Possible => "if so",
+            Confidence::Certain | Confidence::Likely => "fix",
+        };
+        Advice { name, text, how, more }
     };
     remedies_for(finding).into_iter().enumerate().map(advice).collect()
 }

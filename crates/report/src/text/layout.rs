@@ -1,5 +1,7 @@
 //! How do words and columns fit the width? Everything shown is one column per character.
 
+use tcpwhy_wire::Duration;
+
 /// Breaks `text` into lines of at most `width` columns: `first` before the first line, `rest` before the others.
 pub(super) fn wrap(text: &str, width: usize, first: &str, rest: &str) -> Vec<String> {
     let mut lines = Vec::new();
@@ -61,22 +63,28 @@ pub(super) fn widths<const N: usize>(rows: &[[String; N]]) -> [usize; N] {
     widths
 }
 
-/// A bar of `part` of `whole` in `width` columns, in eighths of a column where the terminal can.
-pub(super) fn bar(part: i64, whole: i64, width: usize, ascii: bool) -> String {
-    if whole <= 0 || part <= 0 || width == 0 {
+/// A bar of two parts of `whole` in `width` columns, what is known and what is only possible: the first in
+/// eighths of a column where the terminal can, the second lighter.
+pub(super) fn bar([known, possible]: [Duration; 2], whole: Duration, width: usize, ascii: bool) -> String {
+    let part = known + possible;
+    if !whole.is_positive() || !part.is_positive() || width == 0 {
         return String::new();
     }
-    let eighths = i128::from(part) * 8 * width as i128 / i128::from(whole);
-    // A line that is there at all gets at least an eighth.
-    let eighths = usize::try_from(eighths).unwrap_or(0).clamp(1, 8 * width);
+    let eighths = |part: Duration| {
+        let eighths = i128::from(part.as_nanos()) * 8 * width as i128 / i128::from(whole.as_nanos());
+        // A part that is there at all gets at least an eighth.
+        usize::try_from(eighths).unwrap_or(0).clamp(usize::from(part.is_positive()), 8 * width)
+    };
+    let solid = eighths(known);
+    let lighter = eighths(part).div_ceil(8).saturating_sub(solid.div_ceil(8));
     if ascii {
-        return "#".repeat(eighths.div_ceil(8));
+        return "#".repeat(solid.div_ceil(8)) + &"-".repeat(lighter);
     }
-    let mut out = "█".repeat(eighths / 8);
-    if let Some(part) = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"].get(eighths % 8) {
+    let mut out = "█".repeat(solid / 8);
+    if let Some(part) = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"].get(solid % 8) {
         out.push_str(part);
     }
-    out
+    out + &"░".repeat(lighter)
 }
 
 #[cfg(test)]
@@ -91,12 +99,25 @@ mod tests {
 
     #[test]
     fn bars_are_proportional_and_never_empty_for_something() {
-        assert_eq!(bar(50, 100, 10, true), "#####");
-        assert_eq!(bar(1, 1_000_000, 10, true), "#");
-        assert_eq!(bar(1, 1_000_000, 10, false), "▏");
-        assert_eq!(bar(55, 100, 10, false), "█████▌");
-        assert_eq!(bar(0, 100, 10, false), "");
-        assert_eq!(bar(50, 100, 0, false), "");
-        assert_eq!(bar(200, 100, 4, true), "####");
+        let known = |part, whole, width, ascii| bar([ns(part), ns(0)], ns(whole), width, ascii);
+        assert_eq!(known(50, 100, 10, true), "#####");
+        assert_eq!(known(1, 1_000_000, 10, true), "#");
+        assert_eq!(known(1, 1_000_000, 10, false), "▏");
+        assert_eq!(known(55, 100, 10, false), "█████▌");
+        assert_eq!(known(0, 100, 10, false), "");
+        assert_eq!(known(50, 100, 0, false), "");
+        assert_eq!(known(200, 100, 4, true), "####");
+    }
+
+    #[test]
+    fn what_is_only_possible_is_drawn_lighter() {
+        assert_eq!(bar([ns(20), ns(30)], ns(100), 10, false), "██░░░");
+        assert_eq!(bar([ns(25), ns(25)], ns(100), 10, false), "██▌░░");
+        assert_eq!(bar([ns(0), ns(50)], ns(100), 10, true), "-----");
+        assert_eq!(bar([ns(0), ns(1)], ns(1_000_000), 10, false), "░");
+    }
+
+    fn ns(ns: i64) -> Duration {
+        Duration::from_nanos(ns)
     }
 }

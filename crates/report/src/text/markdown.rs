@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use tcpwhy_core::report::Report;
 
+use super::bill::possible;
 use super::findings::{All, Told, all};
 use super::overview::{answer_of, limits, what_was_read};
 use super::{Style, requests};
@@ -15,17 +16,7 @@ pub fn markdown(report: &Report, files: &[CaptureInfo], again: &str, style: Styl
     let mut out = format!("**{}**\n\n", plain(&answer_of(report, files)));
     let _ = writeln!(out, "{}", plain(&what_was_read(report, files, style)));
     if !report.bill.is_empty() {
-        out.push_str("\n| cause | side | time | share | times |\n|---|---|--:|--:|--:|\n");
-        for line in &report.bill {
-            let (spent, share) = (time(line.ns), percent(line.ns, report.elapsed));
-            let _ = writeln!(
-                out,
-                "| {} | {} | {spent} | {share} | {} |",
-                line.cause,
-                line.side,
-                count(line.hits)
-            );
-        }
+        out.push_str(&table(report));
     }
     out.push_str(&requests::markdown(report));
     if !style.brief {
@@ -43,14 +34,34 @@ pub fn markdown(report: &Report, files: &[CaptureInfo], again: &str, style: Styl
     out
 }
 
+/// The bill, with a column for what is only possible if something is.
+fn table(report: &Report) -> String {
+    let is_shown = report.bill.iter().any(|line| line.possible.is_positive());
+    let mut out = if is_shown {
+        "\n| cause | side | time | share | possible | times |\n|---|---|--:|--:|--:|--:|\n".to_owned()
+    } else {
+        "\n| cause | side | time | share | times |\n|---|---|--:|--:|--:|\n".to_owned()
+    };
+    for line in &report.bill {
+        let (cause, side) = (line.cause, line.side);
+        let _ =
+            write!(out, "| {cause} | {side} | {} | {} |", time(line.ns), percent(line.ns, report.elapsed));
+        if is_shown {
+            let _ = write!(out, " {} |", possible(line.possible));
+        }
+        let _ = writeln!(out, " {} |", count(line.hits));
+    }
+    out
+}
+
 fn section(out: &mut String, told: &Told) {
     let _ = writeln!(out, "\n### {}\n", plain(&told.head));
     for (name, text) in &told.fields {
         let text = if matches!(*name, "packets" | "details") { code(text) } else { plain(text) };
         let _ = writeln!(out, "- **{name}**: {text}");
     }
-    for (i, fix) in told.fixes.iter().enumerate() {
-        let _ = writeln!(out, "- **{}**: {}", if i == 0 { "fix" } else { "or" }, plain(&fix.text));
+    for fix in &told.fixes {
+        let _ = writeln!(out, "- **{}**: {}", fix.name, plain(&fix.text));
         for how in &fix.how {
             let _ = writeln!(out, "  - {}: {}", how.stack, plain(how.text));
         }

@@ -31,7 +31,7 @@ fn line(cause: Cause, sender: Side, span: Duration, evidence: &[u64], detail: De
 }
 
 fn total(cause: Cause, sender: Side, span: Duration, hits: u64) -> TotalLine {
-    TotalLine { cause, side: cause.side(sender), ns: span, hits }
+    TotalLine { cause, side: cause.side(sender), ns: span, possible: Duration::ZERO, hits }
 }
 
 /// Forty exchanges of write(20), write(100), read(64) over a path of 0.1 ms: all but the first two wait 43.8 ms.
@@ -205,6 +205,7 @@ pub(crate) fn of(findings: Vec<Finding>) -> Report {
             cause: finding.cause,
             side: finding.side,
             ns: finding.ns,
+            possible: if finding.confidence == Confidence::Possible { finding.ns } else { Duration::ZERO },
             hits: finding.hits,
         })
         .collect();
