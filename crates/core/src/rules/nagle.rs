@@ -28,7 +28,7 @@ use crate::flow::segment_class::{LastData, SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
-use crate::words::limits::{BURST_GAP, DELAYED_ACK_MIN, HELD_BACK_MIN, LATE_SHARE, RTO_MIN};
+use crate::words::limits::{BURST_GAP, DELAYED_ACK_MIN, HELD_BACK_MIN, LATE_SHARE, ROUND_TRIP_PLAY, RTO_MIN};
 use crate::words::report::{Confidence, Detail, Trigger};
 
 /// A pause seen elsewhere that is shorter than this says more about a cold start than about the
@@ -70,7 +70,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let stood = queueing::stood(wait, &ack);
     let late = stood.as_ref().map_or(Duration::ZERO, |charge| charge.ns);
     let held_back = (wait.ack_delay(&ack).unwrap_or(Duration::ZERO) - late).at_least_zero();
-    let cause = if held_back >= HELD_BACK_MIN { Cause::NagleDelayedAck } else { Cause::Nagle };
+    let cause = if held_back >= least_held_back(wait) { Cause::NagleDelayedAck } else { Cause::Nagle };
     // With more of the same write after the last segment, the application did not pause.
     let pause = model.pause(wait.index, wait.last.len).filter(|_| wait.last.queue != SendQueue::More);
     // What leaves at the heels of an acknowledgement that was held back hardly comes by chance.
@@ -121,6 +121,12 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         .released_by(ack.packet)
         .detail(detail);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
+}
+
+/// Acknowledgements later than this were held back. A round trip is known to within an eighth: an acknowledgement that is
+/// late by less, and by less than the shortest usual timer, was late on its way.
+fn least_held_back(wait: &Wait<'_>) -> Duration {
+    HELD_BACK_MIN.max(wait.rtt().divided_by(ROUND_TRIP_PLAY).min(DELAYED_ACK_MIN))
 }
 
 /// Whether the sender's other connections do without Nagle's algorithm, and nothing shows it on this one.

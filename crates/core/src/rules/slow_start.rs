@@ -3,7 +3,7 @@
 //! Proof: a flight larger by an eighth than any before it; after an idle time, flights well below
 //! the largest one before it.
 //! Refuted by: a flight that is not larger, a loss, or a first flight too large for a window that
-//! was reset (the sender has kept its window).
+//! was reset (the sender has kept its window), or larger than any before the idle time.
 //! Source: RFC 5681, 3.1 and 4.1; tcp_cwnd_restart, net/ipv4/tcp_output.c, Linux 6.12;
 //! net.ipv4.tcp_slow_start_after_idle.
 //! Seen from: both ends.
@@ -18,10 +18,15 @@ use crate::words::cause::Cause;
 pub(super) fn cause(rounds: &Rounds, flight: u32) -> Cause {
     // The window had grown beyond the largest flight, by up to as much again: the last
     // acknowledgements count too.
-    if u64::from(rounds.before_idle) * 7 > u64::from(flight) * 4 {
-        return Cause::SlowStartAfterIdle;
-    }
-    Cause::SlowStart
+    let had_more = u64::from(rounds.before_idle) * 7 > u64::from(flight) * 4;
+    if had_more && !is_beyond(rounds, flight) { Cause::SlowStartAfterIdle } else { Cause::SlowStart }
+}
+
+/// Whether the first flight since an idle time is larger than any before it, and a reset window would have room for it: that of a
+/// new connection, which the one before had not used up.
+fn is_beyond(rounds: &Rounds, flight: u32) -> bool {
+    let larger = u64::from(rounds.since_idle.unwrap_or(flight)) * 8 > u64::from(rounds.before_idle) * 9;
+    larger && !was_kept(rounds, flight)
 }
 
 /// Whether the first flight since an idle time (this one, of `flight` bytes, if there was none)

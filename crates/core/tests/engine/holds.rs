@@ -45,6 +45,19 @@ fn a_hold_is_certain_where_its_sender_has_shown_what_it_does_otherwise() {
     }
 }
 
+/// 276 ms away, the acknowledgement of 21 bytes comes 31 ms after a round trip (Vietanh02's 3.pcap, 165 to 172: by the server's
+/// clock, it left at once): the rest is held by Nagle's algorithm alone. A timer's 40 ms can be told at any distance.
+#[test]
+fn an_acknowledgement_late_by_an_eighth_of_its_way_was_held_back_by_nobody() {
+    for (late, held) in [(31, Cause::Nagle), (41, Cause::NagleDelayedAck)] {
+        let text = format!("handshake\n {}", self::held(late));
+        log(text).rtt(ms(276)).both_ends(|seen| {
+            let rest = [Cause::Nagle, Cause::NagleDelayedAck].map(|cause| seen.exchange(1).ns(cause, Client));
+            assert_eq!(rest.map(|ns| ns >= ms(306)), [held == Cause::Nagle, held != Cause::Nagle], "{seen}");
+        });
+    }
+}
+
 /// Far from its sender, a write that was late on the path was held all the same, and the lateness
 /// is the path's. Later than an eighth of the whole, it may have been written then.
 #[test]

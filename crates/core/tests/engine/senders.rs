@@ -167,6 +167,23 @@ fn a_flight_far_below_one_that_lost_nothing_may_fill_no_window() {
     }
 }
 
+/// Nine segments, a silence of 300 ms, and a flight of eleven (9b's sample.pcap, 146 to 218): what is larger than any flight
+/// before the silence was not held by a window that the silence had reset.
+#[test]
+fn a_flight_larger_than_any_before_a_silence_shows_no_restart() {
+    for (before, restarted) in [(7, false), (40, true)] {
+        let begun = each([before], |segments| format!("+0 S 1448x{segments}\n +0 C ack"));
+        let again = "+0 S 1448x11 more\n +0 C ack\n +0 S 1448x6";
+        let text = format!("handshake\n +5 C 100\n {begun}\n +300 C 100\n {again}\n +0 C ack");
+        log(text).rtt(ms(24)).both_ends(|seen| {
+            let bill = seen.exchange(2);
+            let held =
+                [Cause::SlowStart, Cause::SlowStartAfterIdle].map(|cause| bill.ns(cause, Server) >= ms(22));
+            assert_eq!(held, [!restarted, restarted], "{seen}");
+        });
+    }
+}
+
 /// A window that is reset after an idle time is that of a new connection, ten segments, and three segments do not
 /// fill it: their sender had no more, or the path held the rest.
 #[test]
