@@ -120,6 +120,12 @@ fn every_link_type_leads_to_the_same_segment() {
         (LinkType::PPP, &[&[0xff, 3, 0, 0x21]]),
         (LinkType::PPP, &[&[0, 0x21]]),
         (LinkType::PPP_HDLC, &[&[0xff, 3, 0x21]]),
+        (LinkType::PPP_WITH_DIR, &[&[1, 0xff, 3, 0, 0x21]]),
+        (LinkType::PPP_WITH_DIR, &[&[0, 0, 0x21]]),
+        // A group; a prefix of three bytes, padded; the packet: on hosts of either byte order.
+        (LinkType::NFLOG, &[&[2, 0, 0, 5], &[7, 0, 10, 0, b'i', b'n', 0, 0], &[64, 0, 9, 0]]),
+        (LinkType::NFLOG, &[&[2, 0, 0, 5], &[0, 7, 0, 10, b'i', b'n', 0, 0], &[0, 64, 0, 9]]),
+        (LinkType::PKTAP, &[&[16, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, b'e', b'n', b'0', 0], ethernet, &[8, 0]]),
         (LinkType::RAW, &[]),
         (LinkType::RAW_BSD, &[]),
         (LinkType::RAW_OPENBSD, &[]),
@@ -144,6 +150,8 @@ fn every_link_type_leads_to_the_same_segment() {
     let packet = [ethernet, &[0x86, 0xdd], &v6(6, TCP)].concat();
     assert_eq!(segment(LinkType::ETHERNET, &packet).map(|s| s.ttl), Ok(61));
     assert_eq!(segment(LinkType::IPV6, &v6(6, TCP)).map(|s| s.ttl), Ok(61));
+    let packet = [&[10, 0, 0, 5, 64, 0, 9, 0], &v6(6, TCP)[..]].concat();
+    assert_eq!(segment(LinkType::NFLOG, &packet).map(|s| s.ttl), Ok(61));
 }
 
 /// A frame's header with two bytes of frame control, and these bytes after its three addresses and number.
@@ -217,12 +225,18 @@ fn what_is_no_tcp_segment_says_why() {
     let udp = changed(&[(9, &[17])]);
     let encrypted = frame([0x08, 0x41], &[9; 60]);
     let endless_tags = [&[0; 12][..], &[0x81, 0, 0, 1].repeat(40)].concat();
+    let endless_fields = [&[2, 0, 0, 5][..], &[4, 0, 1, 0].repeat(100)].concat();
     let cases: &[(LinkType, &[u8], Skip)] = &[
         (LinkType(119), SYN, Skip::UnsupportedLink), // Prism
         (LinkType::IEEE802_11, &encrypted, Skip::Encrypted),
         (LinkType::ETHERNET, &arp, Skip::NotIp),
         (LinkType::NULL, &[7, 0, 0, 0, 0x45], Skip::NotIp),
         (LinkType::PPP, &[0xff, 3, 0xc0, 0x21, 1], Skip::NotIp), // LCP
+        (LinkType::NFLOG, &[2, 0, 0, 5, 3, 0, 1, 0, 0x45], Skip::NotIp), // a field shorter than its head
+        (LinkType::NFLOG, &[7, 0, 0, 5, 5, 0, 9, 0, 0x45], Skip::NotIp), // of a bridge
+        (LinkType::NFLOG, &endless_fields, Skip::TooManyHeaders),
+        (LinkType::PKTAP, &[12, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0x45], Skip::NotIp), // no packet
+        (LinkType::PKTAP, &[12, 0, 0, 0, 1, 0, 0, 0, 2, 1, 0, 0, 0x45], Skip::UnsupportedLink), // within itself
         (LinkType::RAW, &udp, Skip::NotTcp),
         (LinkType::RAW, &v6(58, &[128, 0, 0, 0]), Skip::NotTcp), // ICMPv6
         (LinkType::RAW, &v6(59, &[]), Skip::NotTcp),             // no next header

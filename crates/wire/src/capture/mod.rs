@@ -80,10 +80,16 @@ impl LinkType {
     pub const IEEE802_11_RADIOTAP: Self = Self(127);
     /// A link header preceded by per-packet information (PPI).
     pub const PPI: Self = Self(192);
+    /// PPP with the direction of each packet before it.
+    pub const PPP_WITH_DIR: Self = Self(204);
     /// Raw IPv4.
     pub const IPV4: Self = Self(228);
     /// Raw IPv6.
     pub const IPV6: Self = Self(229);
+    /// What a rule of a Linux firewall has logged (`tcpdump -i nflog`).
+    pub const NFLOG: Self = Self(239);
+    /// Packets of a Mac's interfaces, each with the type of its own (`tcpdump -i pktap`).
+    pub const PKTAP: Self = Self(258);
     /// Linux "cooked" capture, version 2.
     pub const LINUX_SLL2: Self = Self(276);
 }

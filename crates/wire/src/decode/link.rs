@@ -1,6 +1,6 @@
 //! Where does the IP header start?
 
-use super::{Skip, wlan};
+use super::{Skip, wlan, wrapped};
 use crate::capture::LinkType;
 
 /// 802.1ad allows two tags; providers stack one or two more. Label stacks and the frames in them
@@ -58,7 +58,7 @@ pub(super) fn network_layer(link: LinkType, data: &[u8]) -> Result<(&[u8], Versi
             let (ethertype, data) = wlan::behind(link, data)?;
             by_ethertype(ethertype, data)
         }
-        _ => Err(Skip::UnsupportedLink),
+        _ => wrapped::behind(link, data),
     }
 }
 

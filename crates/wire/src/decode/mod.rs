@@ -13,6 +13,7 @@ mod tcp;
 mod tunnel;
 mod usual;
 mod wlan;
+mod wrapped;
 
 use std::fmt;
 
