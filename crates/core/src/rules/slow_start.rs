@@ -16,10 +16,14 @@ use crate::words::cause::Cause;
 
 /// Which kind of slow start makes a window grow.
 pub(super) fn cause(rounds: &Rounds, flight: u32) -> Cause {
-    // The window had grown beyond the largest flight, by up to as much again: the last
-    // acknowledgements count too.
-    let had_more = u64::from(rounds.before_idle) * 7 > u64::from(flight) * 4;
-    if had_more && !is_beyond(rounds, flight) { Cause::SlowStartAfterIdle } else { Cause::SlowStart }
+    let restarted = had_more(rounds, flight) && !is_beyond(rounds, flight);
+    if restarted { Cause::SlowStartAfterIdle } else { Cause::SlowStart }
+}
+
+/// Whether the window had been larger before an idle time. It had grown beyond the largest flight, by up to as much again: the
+/// last acknowledgements count too.
+pub(super) fn had_more(rounds: &Rounds, flight: u32) -> bool {
+    u64::from(rounds.before_idle) * 7 > u64::from(flight) * 4
 }
 
 /// Whether the first flight since an idle time is larger than any before it, and a reset window would have room for it: that of a

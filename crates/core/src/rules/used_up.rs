@@ -33,9 +33,11 @@ pub(super) fn which(wait: &Wait<'_>, ack: &ClockingAck) -> Held {
     let window = matches!(cause, Cause::CongestionWindow | Cause::DelayedAckCwnd | Cause::SlowStart);
     // In the middle of a round its flight is incomplete: the one before it counts as well.
     let had = if lasts_a_round(wait) { flight } else { flight.max(rounds.last) };
+    let grows_again = cause == Cause::SlowStart && slow_start::had_more(rounds, flight);
+    let may_be_reset = cause == Cause::SlowStartAfterIdle || grows_again;
     let doubtful = window && rounds.is_far_below_peak(had)
         || form == Some(Form::AfterLoss) && rounds.may_have_lost_nothing()
-        || cause == Cause::SlowStartAfterIdle && is_below_restart(wait, flight)
+        || may_be_reset && is_below_restart(wait, flight)
         || cause == Cause::SlowStart && rounds.is_past_threshold(had, wait.mss);
     (cause, form, if doubtful { Confidence::Possible } else { confidence })
 }
