@@ -49,8 +49,13 @@ pub(crate) fn unrepaired(flow: &Flow, mss: u32, closed_at: Instant) -> Option<Fo
 /// arrived, nor one as short as this from a queue: some begin with segments of 536 bytes (RFC 9293, 3.7.1).
 pub(super) fn is_first_small(flow: &Flow, segment: &Segment, mss: u32) -> bool {
     let known = flow.mss_announced.is_some();
+    // What came into a hole had more behind it, whatever ended the message beyond.
+    let filled = flow.unusual.filled.map(|(_, packet)| packet);
     let as_usual = || {
-        flow.last_data.is_some_and(|last| last.queue == SendQueue::More && last.len >= segment.payload_len)
+        flow.last_data.is_some_and(|last| {
+            let queued = last.queue == SendQueue::More || filled == Some(last.packet);
+            queued && last.len >= segment.payload_len
+        })
     };
     known && flow.large.is_none_seen() && segment.payload_len < mss && !segment.flags.psh() && !as_usual()
 }

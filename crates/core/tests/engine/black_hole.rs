@@ -109,3 +109,14 @@ fn a_lost_segment_as_short_as_those_that_came_was_not_too_large() {
     let repair = bill.of(Cause::Rto);
     assert!(repair.ns >= ms(900) && repair.detail.form != Some(Form::BlackHole), "{seen}");
 }
+
+/// The same, where the end of the flight overtakes those of that length, and a second one is lost (frames 82 to 458 of the browser).
+#[test]
+fn what_came_into_a_hole_was_not_too_large_for_the_path() {
+    let text = "handshake\n +5 C 1835 #q\n q+5 S 536 more late=4 #a\n a+0.1 S 536 lost more\n a+0.2 S 536x2 more late=4\n a+0.3 S 536 lost more\n a+0.4 S 433 #end\n
+         end+5 C ack\n a+1700 S 536..1072 more #b\n b+0 C ack\n b+8600 S 2144..2680 more\n +0 C ack";
+    let seen = log(text).rtt(ms(200)).seen_at(End::Client);
+    let bill = seen.exchange(1);
+    let repair = bill.of(Cause::Rto);
+    assert!(repair.ns >= ms(9_000) && repair.detail.form == Some(Form::Timeout), "{seen}");
+}
