@@ -55,6 +55,9 @@ pub(super) fn surest_of_fast(wait: &Wait<'_>, form: Form) -> Confidence {
         let untold = form == Form::Fast && !wait.flow.view.loss_signal.get().is_some_and(told);
         return if untold { Confidence::Likely } else { Confidence::Certain };
     }
+    if is_behind_timer(wait) {
+        return Confidence::Possible;
+    }
     let rtt = wait.flow.rto.srtt().unwrap_or(wait.rtt()).max(wait.rtt());
     let heard = last_heard(wait).unwrap_or(wait.last.at).max(wait.last.at);
     let late = wait.segment.at - heard - TIMER_TICK.times(2);
@@ -65,6 +68,16 @@ pub(super) fn surest_of_fast(wait: &Wait<'_>, form: Form) -> Confidence {
     } else {
         Confidence::Possible
     }
+}
+
+/// Whether the segment left with the acknowledgement of the repair before it, which a timer had sent: a timeout leaves a window of one segment
+/// (RFC 5681, 3.1), and what is not reported as arrived counts as lost (RFC 6675, 5.1).
+fn is_behind_timer(wait: &Wait<'_>) -> bool {
+    let SegmentClass::OutOfOrderOrRepair { noticed_at } = wait.class else { return false };
+    let ack = wait.flow.view.clocking_ack().filter(|ack| ack.packet > wait.last.packet);
+    is_next(wait)
+        && wait.last.at - noticed_at >= RTO_MIN + wait.rtt()
+        && ack.is_some_and(|ack| follows(wait, &ack))
 }
 
 /// Whether its sender had heard of the repair before it too late for a timer to have expired since.

@@ -240,3 +240,21 @@ fn a_silence_with_several_numbers_missing_and_no_hole_is_no_likely_probe() {
         assert_eq!(of(Cause::Loss) || of(Cause::Rto), likely, "{packets} {gap} {seen}");
     }
 }
+
+/// Two segments of a reply are lost and reported; a timer repairs the first after a second, and the second leaves with the acknowledgement
+/// of that (frames 1233 to 1238 of a browser): a window of one segment held it, not a report. Behind a repair that a report had set off, the next
+/// one is a fast one as well.
+#[test]
+fn what_follows_a_timers_repair_is_no_fast_one_for_sure() {
+    for (first, surest) in [("seen+1008", [Possible].as_slice()), ("dup+0", &[Likely, Certain])] {
+        let text = format!(
+            "{} +5 C 464 #q\n q+10 S 1448x2 lost more\n +0 S 932 #seen\n seen+0 C ack #dup\n {first} S 800..2248 more #first\n first+0 C ack #heard\n \
+             heard+0 S 2248..3696 more #second\n second+0 C ack",
+            settled(4)
+        );
+        let seen = log(text).rtt(ms(306)).without_timestamps().seen_at(End::Client);
+        let bill = seen.exchange(5);
+        assert!(surest.contains(&bill.of(Cause::Loss).confidence), "{first}: {seen}");
+        assert!(bill.ns(Cause::Loss, Path) + bill.ns(Cause::Rto, Path) >= ms(306), "{first}: {seen}");
+    }
+}
