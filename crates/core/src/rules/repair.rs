@@ -398,12 +398,10 @@ pub(crate) fn first_reply(
         SegmentClass::New
             if rtt_to_server > rtt - rtt_to_server && missed_since_data > 0 && wait >= RTO_MIN && short =>
         {
-            // The few IP IDs of a short conversation may be shared with other destinations.
-            if client.is_acked_bare() && !flow.numbers_its_packets() {
-                Confidence::Possible
-            } else {
-                Confidence::Likely
-            }
+            // The few IP IDs of a short conversation may be shared with other destinations, and what is missing before its bytes may have been
+            // any number of packets.
+            let shared = client.is_acked_bare() && !flow.numbers_its_packets();
+            if hole > 0 || shared { Confidence::Possible } else { Confidence::Likely }
         }
         _ => return None,
     };

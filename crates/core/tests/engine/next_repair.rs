@@ -258,3 +258,17 @@ fn what_follows_a_timers_repair_is_no_fast_one_for_sure() {
         assert!(bill.ns(Cause::Loss, Path) + bill.ns(Cause::Rto, Path) >= ms(306), "{first}: {seen}");
     }
 }
+
+/// Three packets of an earlier answer are in no capture, 35, 78 and 499 bytes, and the next answer comes 234 ms behind its request, three numbers
+/// later (frames 51 to 112 of a browser): none of them need have been its first copy.
+#[test]
+fn numbers_that_a_hole_may_have_used_are_no_lost_copies() {
+    let text = format!(
+        "{} +5 C 215 #q\n q+40 S 35 unseen\n +0 S 78 unseen\n +0 S 499 unseen\n q+207 S 35 #a\n a+0 C ack",
+        settled(12)
+    );
+    let seen = log(text).rtt(ms(53)).without_timestamps().seen_at(End::Client);
+    let repairs = seen.exchange(13).exchange.bill.iter().filter(|line| line.cause == Cause::Rto);
+    let surest = repairs.map(|line| line.confidence).max();
+    assert_eq!(surest, Some(Possible), "{seen}");
+}
