@@ -8,13 +8,14 @@ use super::talk::Talk;
 use crate::bill::asked::Expects;
 use crate::bill::revise::Revision;
 use crate::bill::split::Split;
-use crate::flow::ends::SERVER;
+use crate::flow::ends::{SERVER, side};
 use crate::flow::segment_class::LastData;
 use crate::rules::sender_model::Observation;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
 use crate::rules::{nagle, several_questions};
 use crate::words::cause::Cause;
+use crate::words::form::Form;
 use crate::words::limits::{DELAYED_ACK_MIN, HOST_VARIATION, NEAR_MAX};
 use crate::words::mark::{Mark, Role};
 
@@ -47,10 +48,24 @@ impl Connection {
 
     /// Takes what a wait has taught about its sender, and where Nagle held it.
     pub(super) fn take(&mut self, from: usize, observation: &Observation) {
+        let at_heels = observation.at_heels.is_some() && !self.models[from].writes_at_heels();
         self.models[from].take(observation);
+        if at_heels && self.models[from].writes_at_heels() {
+            self.doubt_writes(from);
+        }
         if let Some((before, _)) = observation.nagle.shape.filter(|_| observation.nagle.held) {
             self.path_memory.on_held(from, self.ends.get()[SERVER].port, before);
         }
+    }
+
+    /// Its writes have left at the heels of acknowledgements: what seemed to be its program's pauses in this message may have been waits
+    /// for them.
+    #[cold]
+    #[inline(never)]
+    fn doubt_writes(&mut self, from: usize) {
+        let Some(open) = self.open.as_deref_mut() else { return };
+        let path = if from == open.initiator { &mut open.request } else { &mut open.reply };
+        path.settle().revise(Revision::MayBeMany { sender: side(from), form: Form::Drained });
     }
 
     /// A small segment left while a small one was outstanding: what Nagle seems to have held before, an option that the program

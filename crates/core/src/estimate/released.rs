@@ -35,3 +35,33 @@ impl Released {
         self.moved >= SHOWN
     }
 }
+
+/// By what part of that a write may be nearer to its ACK, or farther, that leaves with it. Source: none written down.
+const KEPT_SHARE: i64 = 4;
+
+/// Whether whole writes do the same, each of which leaves when the one before has been acknowledged: by chance as many leave by
+/// themselves as with their ACK.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct AtHeels {
+    /// How long after the write before its ACK came, and how long after that the next write left.
+    last: Option<(Duration, Duration)>,
+    with: u8,
+    without: u8,
+}
+
+impl AtHeels {
+    /// A write left `late` after the ACK that came `acked` after the write before.
+    pub(crate) fn on_write(&mut self, acked: Duration, late: Duration) {
+        if let Some((acked_before, late_before)) = self.last {
+            let (moved, apart) = (acked - acked_before, late - late_before);
+            let (moved, apart) = (moved.max(-moved), apart.max(-apart));
+            let count = if apart.times(KEPT_SHARE) <= moved { &mut self.with } else { &mut self.without };
+            *count = count.saturating_add(u8::from(moved >= MOVED_MIN));
+        }
+        self.last = Some((acked, late));
+    }
+
+    pub(crate) fn is_shown(&self) -> bool {
+        self.with >= SHOWN && i64::from(self.without) * KEPT_SHARE <= i64::from(self.with)
+    }
+}

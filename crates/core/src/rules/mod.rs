@@ -113,5 +113,6 @@ pub(crate) fn observe(wait: &Wait<'_>, verdict: &Verdict) -> Observation {
         silent_behind: whole_round::flight(wait, verdict).map(|flight| (flight, wait.mss)),
         filled: whole_round::filled(wait, verdict),
         beyond: None,
+        at_heels: send_buffer::at_heels(wait).filter(|_| verdict.split.has_only(Cause::SenderThink.bit())),
     }
 }

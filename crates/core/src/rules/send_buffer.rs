@@ -12,6 +12,8 @@
 //! A buffer holds unacknowledged data (sk_wmem_queued against sk_sndbuf), so its size bounds the
 //! flight. How flights grow is computed in `estimate/growth.rs`.
 
+use tcpwhy_wire::Duration;
+
 use super::verdict::{Held, Verdict};
 use super::wait::Wait;
 use super::{pacing, receive_window};
@@ -97,6 +99,21 @@ pub(super) fn on_the_last(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Held> {
         Some(Form::Drained),
         if again { Confidence::Likely } else { Confidence::Possible },
     ))
+}
+
+/// How long the last write waited for the acknowledgement of all that had been sent, and the next one behind that: no program sees an
+/// acknowledgement, so a write that follows them whenever they come waits for them, if only for room in a buffer that holds one of them.
+pub(super) fn at_heels(wait: &Wait<'_>) -> Option<(Duration, Duration)> {
+    let whole = wait.last.queue == SendQueue::Emptied && wait.gap >= BURST_GAP && wait.flow.flight() == 0;
+    // What the peer says meanwhile, programs do see.
+    let said = wait.peer.last_data.as_ref().is_some_and(|said| said.at > wait.last.at);
+    let ack = wait
+        .flow
+        .view
+        .clocking_ack()
+        .filter(|ack| whole && !said && ack.left == 0 && wait.may_wait_for(ack))?;
+    let acked = ack.earliest_departure - wait.last.at;
+    acked.is_positive().then(|| (acked, wait.segment.at - ack.earliest_departure))
 }
 
 /// Whether a sender continued at once after a piece that had emptied its queue: sendfile hands over

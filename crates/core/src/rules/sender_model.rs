@@ -5,7 +5,7 @@ use tcpwhy_wire::Duration;
 
 use super::answers::Answers;
 use super::verdict::Verdict;
-use crate::estimate::released::Released;
+use crate::estimate::released::{AtHeels, Released};
 use crate::estimate::rounds::{RoundBeyond, Rounds};
 use crate::estimate::ticks::LateReply;
 use crate::estimate::timer_hits::{SHORTEST, TimerHits, is_of_timer};
@@ -79,6 +79,11 @@ impl SenderModel {
     /// Whether held segments left on the acknowledgement each time, whenever that came.
     pub(crate) fn goes_with_acks(&self) -> bool {
         self.pauses.as_ref().is_some_and(|pauses| pauses.released.is_shown())
+    }
+
+    /// Whether whole writes left at the heels of ACKs each time, whenever these came.
+    pub(crate) fn writes_at_heels(&self) -> bool {
+        self.pauses.as_ref().is_some_and(|pauses| pauses.at_heels.is_shown())
     }
 
     /// How soon behind an ACK it sends what Nagle held.
@@ -155,6 +160,9 @@ impl SenderModel {
             pauses.released = Released::default();
             pauses.before_write[observation.index.min(3)].push(pause, observation.before);
         }
+        if let Some((acked, late)) = observation.at_heels {
+            self.pauses.get_or_insert_default().at_heels.on_write(acked, late);
+        }
         self.held_shape = observation.nagle.shape.or(self.held_shape);
         self.copies_due = observation.copies_due;
         self.writes_on |= observation.writes_on;
@@ -177,6 +185,7 @@ impl SenderModel {
 struct Pauses {
     before_write: [PauseMemory; 4],
     released: Released,
+    at_heels: AtHeels,
     /// The least time between an ACK that had been held back and what it released.
     soonest: Option<Duration>,
     beyond: Option<RoundBeyond>,
@@ -234,6 +243,8 @@ pub(crate) struct Observation {
     pub filled: Option<u32>,
     /// The round that begins beyond a host in between.
     pub beyond: Option<RoundBeyond>,
+    /// How long the last write waited for its ACK, and the next one behind that.
+    pub at_heels: Option<(Duration, Duration)>,
 }
 
 impl Observation {

@@ -12,7 +12,7 @@ use tcpwhy_wire::Duration;
 use super::verdict::{Verdict, burst};
 use super::wait::Wait;
 use super::whole_round::lasts_a_round;
-use super::{link_share, nagle};
+use super::{link_share, nagle, send_buffer};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::segment_class::SendQueue;
@@ -61,6 +61,9 @@ pub(crate) fn rest(wait: &Wait<'_>, split: Split) -> Split {
         SendQueue::Emptied if may_be_released(wait) => (Cause::SenderThink, Confidence::Possible),
         SendQueue::Emptied if may_be_on_its_way(wait) => (Cause::SenderThink, Confidence::Possible),
         SendQueue::Emptied if nagle::may_have_held(wait) => (Cause::SenderThink, Confidence::Possible),
+        SendQueue::Emptied if wait.model.writes_at_heels() && send_buffer::at_heels(wait).is_some() => {
+            (Cause::SenderThink, Confidence::Possible)
+        }
         // The sender may have been done, and what follows is another message.
         SendQueue::Emptied if may_begin_another(wait) => (Cause::SenderThink, Confidence::Possible),
         SendQueue::Emptied if begins_again(wait) => (Cause::SenderThink, Confidence::Possible),

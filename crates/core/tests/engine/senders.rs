@@ -1,6 +1,7 @@
 //! What did a sender do between two segments, where its window, its buffer or its program look
 //! alike? Logs that differ in one thing.
 
+use tcpwhy_core::Form;
 use tcpwhy_core::cause::Cause;
 use tcpwhy_core::cause::Side::{Client, Server};
 use tcpwhy_core::report::Confidence::{Certain, Likely, Possible};
@@ -364,5 +365,26 @@ fn a_first_flight_of_ten_segments_may_fill_two_windows() {
         );
         let seen = log(text).rtt(ms(40)).window(End::Client, segments(window) + 500).seen_at(End::Server);
         assert_eq!(seen.exchange(1).of(Cause::ReceiveWindow).confidence, sure, "{window}{seen}");
+    }
+}
+
+/// Chunks of 2,048 bytes, each of which leaves 0.12 ms after the acknowledgement of the one before, whether that took half a millisecond or
+/// twice as long (a picture sent in 116 of them): something waits for it, and no program sees acknowledgements. One that writes at
+/// its own pace is not moved by them.
+#[test]
+fn a_write_that_follows_acknowledgements_again_and_again_waits_for_them() {
+    for (held, surest) in [(true, Possible), (false, Certain)] {
+        let chunks = each(0..24, |n| {
+            let (acked, next) = (if n % 2 == 0 { 0.4 } else { 0.9 }, n + 1);
+            let written = if held { format!("a{n}+0.12") } else { format!("c{n}+1.5") };
+            format!("c{n}+{acked} C ack #a{n}\n {written} S 2048 #c{next}")
+        });
+        let text = format!("{}+5 C 100\n +1 S 2048 #c0\n {chunks}\n +0 C ack", settled(2));
+        let seen = log(text).rtt(ms(0.1)).seen_at(End::Server);
+        let exchange = seen.exchange(3);
+        let pause = exchange.of(Cause::SenderThink);
+        assert!(pause.ns >= ms(0.6 * 24.0), "{held}: {seen}");
+        assert_eq!(pause.confidence, surest, "{held}: {seen}");
+        assert_eq!(pause.detail.form == Some(Form::Drained), held, "{held}: {seen}");
     }
 }
