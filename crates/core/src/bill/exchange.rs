@@ -33,9 +33,6 @@ use crate::words::cause::{Cause, Side};
 use crate::words::limits::{RTO_MIN, SEND_BUFFER_MIN};
 use crate::words::report::{Confidence, Kind};
 
-/// An application that writes again within this after a wait may have been waiting too.
-const OWN_PACE_MIN: Duration = Duration::from_millis(1);
-
 /// An unrelated write falls into the rest of an interval after a hold once in this many cases.
 const OWN_PACE_SHARE: i64 = 16;
 
@@ -185,9 +182,7 @@ impl Path {
         if split.has_only(Cause::SenderThink.bit()) {
             // The application wrote at its own pace. Whatever held earlier bytes meanwhile delayed nothing,
             // unless it also kept the application from writing, or more was queued.
-            let shown = |charge: &Charge| charge.confidence > Confidence::Possible;
-            let own_pace = split.charges().any(|charge| charge.ns >= OWN_PACE_MIN && shown(charge));
-            let kept = own_pace
+            let kept = split.shows_own_pace()
                 && self.blocked_bytes < SEND_BUFFER_MIN
                 && self.forgive(split, at.packet, sender.side);
             self.absorb_blocked();
@@ -282,7 +277,9 @@ impl Path {
     pub(crate) fn keep_beat(&mut self, split: &Split, beat: Duration, sender: Side) {
         for charge in split.charges() {
             match charge.cause {
-                Cause::SenderThink if charge.confidence == Confidence::Possible => self.unsure += charge.ns,
+                Cause::SenderThink if charge.confidence == Confidence::Possible && !split.is_own_pace() => {
+                    self.unsure += charge.ns;
+                }
                 Cause::Pacing => {
                     let unsure = std::mem::take(&mut self.unsure).min(beat);
                     self.account.revise(Revision::BeatShown { pacing: charge, unsure, sender });

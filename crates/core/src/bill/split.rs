@@ -5,7 +5,10 @@ use tcpwhy_wire::Duration;
 use crate::bill::charge::Charge;
 use crate::words::cause::{Cause, Side};
 use crate::words::form::Form;
-use crate::words::report::Confidence;
+use crate::words::report::{Confidence, Detail};
+
+/// An application that writes again within this after a wait may have been waiting too.
+pub(super) const OWN_PACE_MIN: Duration = Duration::from_millis(1);
 
 /// Splits one interval into charges that sum to it, whatever amounts are asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +18,8 @@ pub(crate) struct Split {
     /// kept small. The first `count` are in use.
     near: [Charge; 2],
     count: u8,
+    /// Its sender's own pace shows in it, whether or not anybody waited for that.
+    own_pace: bool,
     /// The causes in it, one bit each: they are queried several times per packet.
     causes: u32,
     /// All of them, once there are more.
@@ -29,7 +34,7 @@ impl Split {
     #[inline]
     pub(crate) fn of(interval: Duration) -> Self {
         let near = [NO_CHARGE, NO_CHARGE];
-        Self { rest: interval.at_least_zero(), near, count: 0, causes: 0, far: None }
+        Self { rest: interval.at_least_zero(), near, count: 0, own_pace: false, causes: 0, far: None }
     }
 
     /// Takes the charge from what is left, as far as that suffices.
@@ -69,6 +74,30 @@ impl Split {
     pub(crate) fn doubt(&mut self) {
         let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
         self.near.iter_mut().chain(far).for_each(|charge| charge.confidence = Confidence::Possible);
+    }
+
+    /// Whether its sender wrote at its own pace: by a charge that was made as likely, even if nobody need have waited then.
+    pub(crate) fn shows_own_pace(&self) -> bool {
+        let shown = |charge: &Charge| charge.ns >= OWN_PACE_MIN && charge.confidence > Confidence::Possible;
+        self.own_pace || self.charges().any(shown)
+    }
+
+    /// Whether that was doubted, and for no other reason.
+    pub(crate) fn is_own_pace(&self) -> bool {
+        self.own_pace
+    }
+
+    /// Lowers all charges to possible, since nobody need have waited: a pause may lie between two messages.
+    #[cold]
+    pub(crate) fn doubt_waiting(&mut self) {
+        self.own_pace = self.shows_own_pace();
+        self.doubt();
+        let form = Form::OrMessages;
+        let far = self.far.iter_mut().flat_map(|far| far.iter_mut());
+        let own = |charge: &&mut Charge| charge.cause == Cause::SenderThink && charge.detail.is_none();
+        for charge in self.near.iter_mut().chain(far).filter(own) {
+            *charge = charge.clone().detail(Detail { form: Some(form), ..Detail::default() });
+        }
     }
 
     /// Lowers charges of no more than this to possible.

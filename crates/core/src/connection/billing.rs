@@ -200,6 +200,8 @@ impl Connection {
             verdict.split.doubt(); // each may be a question
         } else if wait.gap >= PIECES_MIN && self.may_answer_several(from) {
             verdict.split.doubt(); // each may be a message of its own
+        } else if wait.gap >= PIECES_MIN && self.may_have_ended(wait, from) {
+            verdict.split.doubt_waiting(); // what came before may have been a whole message
         } else if from == SERVER && self.frames.ended_a_stream(wait.last) {
             verdict.split.doubt(); // it belongs to another stream
         } else if self.frames.is_http2() {

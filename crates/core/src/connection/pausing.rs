@@ -107,6 +107,29 @@ impl Connection {
             || from == SERVER && self.frames.has_passed_since(open.start)
     }
 
+    /// Whether a pause between two small whole writes may lie between two messages: all that was sent before it had been acknowledged
+    /// without an answer, or both ask and are of one length, as keys and moves of a mouse are, and nothing says that more belonged to the first.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn may_have_ended(&self, wait: &Wait<'_>, from: usize) -> bool {
+        let (before, next) = (wait.last.len, wait.segment.payload_len);
+        // What leaves with a FIN ends an answer that its connection's end tells.
+        let next_is_whole = wait.segment.flags.psh() && !wait.segment.flags.fin();
+        let whole = wait.last.queue == SendQueue::Emptied && next_is_whole && before.max(next) < wait.mss;
+        let asks = self.open.as_deref().is_some_and(|open| open.initiator == from);
+        let acknowledged = wait.flow.flight() == 0;
+        let alike = asks && before == next;
+        let goes_on =
+            from == CLIENT && self.roles.goes_on.always_goes_on(self.next_n) || self.tells_more(from);
+        whole && (acknowledged || alike) && !goes_on
+    }
+
+    /// Whether the head of a message has said that there is more to come, whose end it does not tell.
+    fn tells_more(&self, from: usize) -> bool {
+        let open = self.open.as_deref().filter(|open| !self.is_unreadable(open));
+        open.is_some() && self.talk.as_deref().is_some_and(|talk| talk.tells_more(from))
+    }
+
     /// Whether the messages under way are encrypted, whether or not they are known to be HTTP/2.
     fn is_unreadable(&self, open: &Open) -> bool {
         self.is_in_cipher(open) || self.frames.tells_who_asks()

@@ -165,6 +165,14 @@ impl Talk {
             })
     }
 
+    /// Whether `from` is in the middle of a message whose end its head does not tell.
+    pub(super) fn tells_more(&self, from: usize) -> bool {
+        self.pending.filter(|ask| ask.id.is_none()).is_some_and(|ask| {
+            let answer_goes_on = ask.is_answering && !ask.answer_is_last && !ask.is_cut;
+            if ask.asker == from { !ask.is_over } else { answer_goes_on }
+        })
+    }
+
     /// Whether the last request has a stream that its sender keeps open (RFC 9113, 5.1; streaming calls of
     /// gRPC).
     pub(super) fn is_dialogue(&self) -> bool {

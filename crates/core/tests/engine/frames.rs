@@ -138,9 +138,8 @@ fn an_echo_shows_a_ping_where_the_preface_is_missing() {
 fn a_pause_beside_what_may_be_pings_is_no_more_than_possible() {
     for (ping, sure) in [("+1 S 17\n +0 C 17\n", Confidence::Possible), ("", Confidence::Likely)] {
         let call = format!("+5 C 445\n {ping} +60 S 353\n +0 C ack\n");
-        let text = "handshake\n".to_owned()
-            + &call.repeat(4)
-            + "+5 C 300\n +0 S ack\n +100 C 445\n +60 S 353\n +0 C ack";
+        let text =
+            "handshake\n".to_owned() + &call.repeat(4) + "+5 C 300\n +100 C 445\n +60 S 353\n +0 C ack";
         let seen = Seen::of(log(text).rtt(ms(20)).capture(End::Client).split_off(3), "later");
         let last = seen.exchange(seen.count(Kind::Exchange));
         assert!(last.ns(Cause::SenderThink, Client) >= ms(100), "{seen}");

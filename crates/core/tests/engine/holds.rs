@@ -141,14 +141,14 @@ fn a_pause_is_certain_unless_it_ends_with_a_held_back_acknowledgement() {
         confidence(&seen, 1, Cause::SenderThink)
     };
     assert_eq!(doubt("100", 40, 44.5), Possible);
-    assert_eq!(doubt("100", 40, 47.5), Certain, "a while behind it");
+    assert_eq!(doubt("100", 40, 47.5), Possible, "a while behind it, but a message of its own");
     assert_eq!(doubt("100", 40, 25.0), Likely, "before it, the first beside a small one");
-    assert_eq!(doubt("100", 0, 44.5), Certain, "it came at once");
+    assert_eq!(doubt("100", 0, 44.5), Possible, "it came at once");
     assert_eq!(doubt("1448", 40, 44.5), Certain, "full segments are not held");
     assert_eq!(doubt("100 fin", 40, 44.5), Certain, "nor the last one");
     let far = format!("handshake\n {}", apart(0, 42.2));
     let seen = log(far).rtt(ms(40)).seen_at(End::Client);
-    assert_eq!(confidence(&seen, 1, Cause::SenderThink), Likely, "{seen}");
+    assert_eq!(confidence(&seen, 1, Cause::SenderThink), Possible, "{seen}");
 }
 
 /// A program that writes two full segments every 208 ms with more to follow: a cork does not hold

@@ -145,7 +145,7 @@ fn a_pause_behind_a_stretch_that_the_capture_missed_is_no_more_than_possible() {
     for (missing, most) in [(" unseen", Possible), ("", Certain)] {
         let text = settled(2)
             + &format!(
-                "+5 C 100\n +0 S 1448x10 more{missing}\n +0 C ack{missing}\n +0 S 337 #p\n p+0 C ack\n p+60 S 337\n +0 C ack"
+                "+5 C 100\n +0 S 1448x10 more{missing}\n +0 C ack{missing}\n +0 S 337 #p\n p+0 C ack\n p+60 S 1448\n +0 C ack"
             );
         let seen = log(text).rtt(ms(20)).seen_at(End::Server);
         let lines = seen.lines(Cause::SenderThink, Server);

@@ -350,7 +350,7 @@ fn what_follows_the_reply_of_a_server_that_often_speaks_unasked_may_be_news() {
         let news = each(0..news, |n| format!("+{} S {}\n +0 C ack\n", 700 + 130 * n, 50 + 13 * n));
         let text = format!(
             "handshake\n +0 C 300\n +20 S 500\n +0 C ack\n {news} +3000 C 54\n +0 S ack\n +110 S 40\n +0 C ack\n \
-             +43 S 119\n +0 C ack"
+             +43 S 1448\n +0 C ack"
         );
         log(text).rtt(ms(5)).both_ends(|seen| {
             let last = seen.exchange(seen.count(Kind::Exchange));

@@ -360,7 +360,7 @@ fn without_a_handshake_large_segments_may_end_messages() {
 #[test]
 fn an_answer_that_goes_on_in_many_pieces_may_be_a_stream() {
     for (pieces, most) in [(80, Likely), (12, Certain)] {
-        let media = each(0..pieces, |n| format!("+{} S {}\n +0.2 C ack", 30 + n % 9, 336 + n % 7));
+        let media = each(0..pieces, |n| format!("+{} S {}\n +0.2 C ack", 30 + n % 9, 2_036 + n % 7));
         let text = format!("handshake\n +0 C 317\n +0.4 S 128\n +0 C ack\n {media}\n +5 S fin");
         let seen = log(text).rtt(ms(0.2)).without_timestamps().seen_at(End::Server);
         let surest = seen.lines(Cause::SenderThink, Server).iter().map(|line| line.confidence).max();
@@ -406,7 +406,7 @@ fn an_answer_that_goes_on_for_seconds_may_be_a_stream() {
     for (pieces, end, surest) in
         [(50, "\n +5 S fin", Likely), (50, "", Possible), (120, "\n +5 S fin", Possible)]
     {
-        let piece = |n| format!("\n +{} S {}\n +0 C ack", 30 + n * 37 % 61, 300 + n * 91 % 700);
+        let piece = |n| format!("\n +{} S {}", 30 + n * 37 % 61, 300 + n * 91 % 700);
         let text = settled(4) + "+5 C 100\n +0 S 400\n +0 C ack" + &each(0..pieces, piece) + end;
         log(text).rtt(ms(20)).both_ends(|seen| {
             let pauses = seen.lines(Cause::SenderThink, Server);
@@ -490,5 +490,33 @@ fn the_echo_of_a_ping_is_not_answered_minutes_later() {
         let ends = [CLIENT, Endpoint { port: 443, ..SERVER }];
         let seen = log(text).rtt(ms(44)).between(ends).without_timestamps().seen_at(End::Client);
         assert_eq!(seen.longer(Cause::ServerThink, ms(1000)).len(), waits, "{bytes}: {seen}");
+    }
+}
+
+/// A chat client's 54 bytes are acknowledged, and 34 ms after them come 46 (frames 1686 to 1695 of one); a remote desktop's are written in
+/// the same way, in answer; keys and moves of a mouse are of one length (frames 4862 to 4913). Each may be a message. What was written
+/// before an acknowledgement could come is likely one, and so is a reply whose head says that there is more.
+#[test]
+fn a_small_write_behind_an_acknowledged_one_may_be_a_message() {
+    let cases = [
+        ("+5 C 54 #a\n a+0 S ack\n a+34 C 46\n +20 S 800", true),
+        ("+5 C 54 #a\n a+34 C 46\n +20 S 800", false),
+        ("+5 C 100\n +2 S 50 #a\n a+0 C ack\n a+34 S 49", true),
+        ("+5 C 100\n +2 S 50 #a\n a+34 S 49", false),
+        (
+            "+5 C 100 asks\n +2 S 150 answers opens #a\n a+0 C ack\n a+34 S 149 answers part #b\n b+0 C ack\n +1 S 149 answers ends",
+            false,
+        ),
+        ("+5 C 150 asks opens #a\n a+0 S ack\n a+34 C 149 asks ends\n +20 S 74 answers", false),
+        ("+5 C 85 #a\n a+34 C 85\n +20 S 74", true),
+    ];
+    for (text, open) in cases {
+        log(format!("{}{text}\n +0 C ack", settled(2))).rtt(ms(10)).both_ends(|seen| {
+            let exchange = seen.exchange(3);
+            let pause = exchange.of(Cause::SenderThink);
+            assert_eq!(pause.ns, ms(34), "{text}: {seen}");
+            assert_eq!(pause.detail.form == Some(Form::OrMessages), open, "{text}: {seen}");
+            assert_eq!(pause.confidence == Possible, open, "{text}: {seen}");
+        });
     }
 }

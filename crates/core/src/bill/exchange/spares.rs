@@ -2,10 +2,11 @@
 
 use tcpwhy_wire::{Duration, Instant, SackBlock, Segment, Seq};
 
-use super::{OWN_PACE_MIN, Path};
+use super::Path;
 use crate::bill::pause::Pause;
 use crate::bill::revise::Revision;
 use crate::bill::spare::{Copies, Spare};
+use crate::bill::split::OWN_PACE_MIN;
 use crate::bill::split::Split;
 use crate::words::cause::{Cause, Side};
 use crate::words::report::Confidence;
