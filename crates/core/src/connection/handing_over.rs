@@ -16,7 +16,7 @@ use crate::words::report::Kind;
 
 /// Exchanges after which a path that still shows no second round trip is taken to vary. Source: none written
 /// down.
-const SHOWN_AFTER: u64 = 8;
+pub(super) const SHOWN_AFTER: u64 = 8;
 
 impl Connection {
     /// Hands a finished exchange to the ledger, or holds it back.

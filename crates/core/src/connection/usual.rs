@@ -309,7 +309,8 @@ impl Connection {
             let window = self.usual_window(segment, from);
             let (mss, peer) = (self.sizes[to], self.known_rtt(from));
             if let Some(rtt) = self.flows[to].on_usual_ack(segment, (acked, window), mss, peer) {
-                self.on_usual_round_trip(rtt, from);
+                let bare = segment.payload_len == 0 && !segment.flags.fin();
+                self.on_usual_round_trip(rtt, from, bare);
             }
         } else {
             self.flows[to].on_repeated();
@@ -330,11 +331,11 @@ impl Connection {
 
     /// [`Connection::on_round_trip`] where both distances are known: nearly none is shorter, or was queued.
     #[inline(always)]
-    fn on_usual_round_trip(&mut self, rtt: Duration, from: usize) {
+    fn on_usual_round_trip(&mut self, rtt: Duration, from: usize, bare: bool) {
         let (least, to) = (self.known_rtt(from), 1 - from);
         let queued = self.flows[from].queued_on_way.get().is_some_and(|waited| waited >= QUEUED_MIN);
         if queued || rtt < least {
-            return self.on_round_trip(rtt, from);
+            return self.on_round_trip(rtt, from, bare);
         }
         self.path_memory.on_another(from, self.now, least, rtt);
         let beyond = rtt - least;
@@ -342,8 +343,8 @@ impl Connection {
         if let Some(open) = self.open.as_deref_mut().filter(|open| open.initiator == from) {
             late_start::refute(open, self.now, beyond);
         }
-        if self.flows[to].newly_acked > self.sizes[to] && beyond >= QUEUED_MIN {
-            self.path_memory.on_queued(from, self.now, beyond);
+        if beyond >= QUEUED_MIN {
+            self.on_long_answer([rtt, least], from, bare);
         }
         self.path_memory.on_least(from, self.now, least, QUEUED_MIN);
         self.flows[to].rto.on_sample(rtt + self.known_rtt(to));

@@ -12,6 +12,7 @@ use crate::bill::usual::UsualBill;
 use crate::flow::ends::{CLIENT, SERVER};
 use crate::flow::packed::Packed;
 use crate::flow::segment_class::SegmentClass;
+use crate::rules::server_think::VARIED_MIN;
 use crate::rules::{cork, late_answer, server_think};
 use crate::tally::ledger::Ledger;
 use crate::words::cause::Cause;
@@ -72,7 +73,9 @@ impl Connection {
         let think = gap - path;
         let all_path = self.all_path(SERVER);
         let queued = flow.queued_on_way.get().is_some_and(Duration::is_positive);
-        let late = think >= HELD_BACK_MIN || self.path_memory.queued_lately(SERVER, self.now).is_some();
+        let varies = self.path_memory.varied_lately(SERVER, self.now, rtt_to_server) >= VARIED_MIN;
+        let late =
+            think >= HELD_BACK_MIN || varies || self.path_memory.queued_lately(SERVER, self.now).is_some();
         let link = client.unusual.busy_from(asked.at).is_positive();
         // If an end turns out to be nearer with this, another host may sit beyond it.
         let plain = !queued && !late && !link && !self.path_memory.news;

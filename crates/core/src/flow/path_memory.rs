@@ -26,6 +26,9 @@ pub(crate) struct PathMemory {
     /// When a packet last waited, and how much later it was than the fastest of its connection;
     /// [`Instant::MIN`] if none has.
     queued: [(Instant, Duration); 2],
+    /// When an answer of a host by itself, which no program delays, last took long, and how long its round trip was; [`Instant::MIN`] if
+    /// there was none.
+    took: [(Instant, Duration); 2],
     /// When a connection saw its own smallest, if no other of its round trips agrees with that; [`Instant::MIN`]
     /// otherwise.
     alone: [Instant; 2],
@@ -49,11 +52,13 @@ impl Default for PathMemory {
     fn default() -> Self {
         let unknown = [Duration::MAX; 2];
         let (queued, shared) = ([(Instant::MIN, Duration::ZERO); 2], Instant::MIN);
+        let took = queued;
         let ([alone, seen_at], agreed) = ([[Instant::MIN; 2]; 2], [false; 2]);
         Self {
             min: unknown,
             shown: unknown,
             queued,
+            took,
             alone,
             seen_at,
             agreed,
@@ -132,6 +137,23 @@ impl PathMemory {
             self.queued[end] = (now, queued);
             self.news = true;
         }
+    }
+
+    /// A host answered by itself after `took`, which is long.
+    #[inline(never)]
+    pub(crate) fn on_long(&mut self, end: usize, now: Instant, took: Duration) {
+        let (at, longest) = self.took[end];
+        if now - at >= LASTS.divided_by(2) || took > longest {
+            self.took[end] = (now, took);
+            self.news = true;
+        }
+    }
+
+    /// By how much the longest of these round trips lately was above `least`.
+    #[inline]
+    pub(crate) fn varied_lately(&self, end: usize, now: Instant, least: Duration) -> Duration {
+        let (at, longest) = self.took[end];
+        if now - at <= LASTS { longest - least } else { Duration::ZERO }
     }
 
     /// A connection's own smallest round trip is `least`. If another connection knows one that is shorter by
@@ -239,6 +261,9 @@ impl PathMemory {
             }
             if own.queued[end].0 > Instant::MIN {
                 self.queued[end] = longer(self.queued[end], own.queued[end]);
+            }
+            if own.took[end].0 > Instant::MIN {
+                self.took[end] = longer(self.took[end], own.took[end]);
             }
         }
         *own = Self { shared: now, news: false, alone: own.alone, ..*self };

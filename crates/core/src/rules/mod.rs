@@ -23,7 +23,7 @@ pub(crate) mod nagle;
 pub(crate) mod needless;
 mod next_repair;
 pub(crate) mod not_captured;
-mod on_its_way;
+pub(crate) mod on_its_way;
 mod pacing;
 pub(crate) mod pair;
 mod pieces;

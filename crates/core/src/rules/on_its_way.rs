@@ -32,7 +32,7 @@ const FRESH: Duration = Duration::from_millis(200);
 /// Delayed-acknowledgement timers: Linux and Windows of today, the BSDs, older ones (TCP_DELACK_MIN and
 /// TCP_DELACK_MAX, include/net/tcp.h, Linux 6.12; net.inet.tcp.delacktime, FreeBSD). Source of the play:
 /// none written down.
-pub(super) const TIMERS: [Range<Duration>; 3] = [
+pub(crate) const TIMERS: [Range<Duration>; 3] = [
     Duration::from_millis(36)..Duration::from_millis(60),
     Duration::from_millis(95)..Duration::from_millis(112),
     Duration::from_millis(185)..Duration::MAX,

@@ -48,10 +48,13 @@ const GREETS_MAX: Duration = Duration::from_millis(200);
 /// down.
 const TWICE_SHARE: i64 = 16;
 /// A path whose packets were late by this much varies.
-const VARIED_MIN: Duration = Duration::from_millis(1);
+pub(crate) const VARIED_MIN: Duration = Duration::from_millis(1);
 
 /// A path that has held packets up for this part of it may have held them up for all of it. Source: none written down.
 const VARIED_SHARE: i64 = 2;
+
+/// What comes within one part in this many of what a path varies by from when all does is as late as that. Source: none written down.
+const USUAL_SHARE: i64 = 8;
 
 /// How late packets of a path have been that may have been late by so much.
 #[inline]
@@ -343,7 +346,8 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
     let repeated = flow.rto.is_untimed() && is_of_timer(left, flow.rto.rto(), true);
     // Near the client, a request delayed on its way looks like a slow server.
     let varied = rtt_to_server > pair.tap_rtt[open.initiator]
-        && pair.flows.iter().any(|flow| flow.queued_peak >= varies_from(left));
+        && (pair.flows.iter().any(|flow| flow.queued_peak >= varies_from(left))
+            || has_varied(pair, open, segment, left));
     let surest = if pair.dialogue { Confidence::Possible } else { surest(pair, open, segment, left) };
     let lately = answers_late(pair, open, segment);
     // An end that never acknowledged before answering was hardly ever that late: the delay may be the
@@ -388,6 +392,21 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
         think = think.detail(Detail { form: Some(Form::OrNews), ..Detail::default() });
     }
     think
+}
+
+/// Whether acknowledgements, which no program delays, have lately been as late as an answer that came `left` late, or half of it. One of its request
+/// that came by itself, well before the answer, shows that the path was not so long then. What comes as late as all does keeps a host's time, not that
+/// of a path that varies.
+fn has_varied(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> bool {
+    let (server, asker) = (1 - open.initiator, open.initiator);
+    let varied = pair.path_memory.varied_lately(server, pair.now, pair.tap_rtt[server]);
+    let least = pair.tap_rtt[server] + pair.tap_rtt[asker];
+    let from_usual = |smoothed: Duration| (smoothed - least - left).max(left + least - smoothed);
+    let usual = |smoothed| from_usual(smoothed) <= varied.divided_by(USUAL_SHARE);
+    let in_time = |acked| segment.at - acked > left.divided_by(VARIED_SHARE);
+    varied >= varies_from(left)
+        && !pair.acked_by_itself(open, segment).is_some_and(in_time)
+        && !pair.flows[asker].rto.settled().is_some_and(usual)
 }
 
 /// Whether a server beyond a LAN would have acknowledged by itself what it takes `left` to answer.

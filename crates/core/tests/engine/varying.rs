@@ -233,3 +233,69 @@ fn what_the_first_exchange_took_above_the_path_that_the_next_one_shows_is_possib
         assert_eq!(queue, (above > 0).then_some((ms(above), Possible)), "{seen}");
     }
 }
+
+/// A request is acknowledged 12 ms late, on a path of 40, and then a request is answered after 10, or 3: the path may have been as long again (frames
+/// 436 to 528 of a browser's connection). Not so an answer after 30, one whose request was acknowledged in time, or two seconds later.
+#[test]
+fn an_answer_no_later_than_acknowledgements_are_may_have_stood() {
+    for (think, sure) in [(10, Possible), (3, Possible), (30, Likely)] {
+        let text = format!(
+            "handshake\n +5 C 100 late=12\n +0 S ack\n +2 S 200\n +0 C ack\n +100 C 100\n +{think} S 200\n +0 C ack
+             +100 C 100\n +0 S ack\n +10 S 200\n +0 C ack\n +2000 C 100\n +10 S 200\n +0 C ack"
+        );
+        for log in [log(&text), log(&text).without_timestamps()] {
+            let seen = log.rtt(ms(40)).seen_at(End::Client);
+            for (n, expected) in [(2, (ms(think), sure)), (3, (ms(10), Likely)), (4, (ms(10), Likely))] {
+                let bill = seen.exchange(n);
+                let own = bill.of(Cause::ServerThink);
+                assert_eq!((own.ns, own.confidence), expected, "{seen}");
+            }
+        }
+    }
+}
+
+/// The same beside another connection between the hosts whose SYN is answered late (frames 280 to 297 of a client that opens one for each request).
+#[test]
+fn an_answer_no_later_than_a_sibling_s_syn_ack_may_have_stood() {
+    let first = log("handshake\n @900 C 100\n +10 S 200\n +0 C ack").rtt(ms(40)).without_timestamps();
+    for (late, sure) in [(12, Possible), (3, Likely)] {
+        let other =
+            log(format!("@500 C syn\n +0 S syn late={late}\n +0 C ack\n +5 C 100\n +0 S 100\n +0 C ack"));
+        let other =
+            other.rtt(ms(40)).without_timestamps().between([Endpoint { port: 40_001, ..CLIENT }, SERVER]);
+        let seen = merged(&[first.clone(), other], End::Client);
+        let bill = &seen.report.connections[0].exchanges[1].bill;
+        let own = bill.iter().find(|line| line.cause == Cause::ServerThink).expect("a server's time");
+        assert_eq!((own.ns, own.confidence), (ms(10), sure), "{seen}");
+    }
+}
+
+/// The least round trip of two that agree is certain, but not while acknowledgements come later by more than an eighth of it: 8 ms of 56, not 6 (frames
+/// 869 to 898 of a browser's connection, whose path proved to be 48).
+#[test]
+fn the_least_is_likely_while_acknowledgements_vary() {
+    for (late, sure) in [(8, Likely), (6, Certain)] {
+        let text = format!(
+            "handshake\n +1 C 500 late={late}\n +0 S ack\n +1 S 1000\n +0 C ack\n +50 C 64\n +0 S ack\n +5 S 300\n +0 C ack\n +5 C 64\n +5 S 200\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(56)).without_timestamps().seen_at(End::Client);
+        for exchange in [0, 2].map(|n| &seen.connection().exchanges[n]) {
+            let way = exchange.bill.iter().find(|line| line.ns == ms(56)).expect("the path");
+            assert_eq!(way.confidence, sure, "{seen}");
+        }
+    }
+}
+
+/// The same beside a controller whose answers all take 10 ms on a path of 2, but for an acknowledgement that took 14 (a PLC's 10,000 answers): they keep
+/// its time.
+#[test]
+fn answers_that_are_always_as_late_keep_their_server_s_time() {
+    let turns = "\n +1 C 31\n +8 S 26\n +0 C ack".repeat(30);
+    let text = format!(
+        "handshake\n +5 C 31\n +8 S 26\n +0 C ack {turns}\n +1 C 31 late=12\n +0 S ack\n +1 S 26\n +0 C ack {turns}"
+    );
+    let seen = log(text).rtt(ms(2)).without_timestamps().seen_at(End::Client);
+    let bill = seen.exchange(50);
+    let own = bill.of(Cause::ServerThink);
+    assert_eq!((own.ns, own.confidence), (ms(8), Likely), "{seen}");
+}

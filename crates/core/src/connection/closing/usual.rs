@@ -7,6 +7,7 @@
 use tcpwhy_wire::{Duration, Instant};
 
 use super::super::Connection;
+use super::super::handing_over::SHOWN_AFTER;
 use super::super::opened_late::takes_longer;
 use super::super::turn::{Paired, STREAM_PIECES};
 use crate::bill::account::Account;
@@ -18,6 +19,7 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::rules::{drain, handshake, late_start, round_trip};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
+use crate::words::limits::{QUEUED_MIN, ROUND_TRIP_PLAY};
 use crate::words::report::{Confidence, Kind, Pairing};
 
 impl Connection {
@@ -35,10 +37,17 @@ impl Connection {
         }
     }
 
-    /// Whether no other round trip agrees with the least to an end.
+    /// Whether no other round trip agrees with the least to an end, or, among the first ones, hosts answer by themselves so much later that the least may
+    /// be too long as well.
     #[inline]
     pub(in crate::connection) fn is_alone(&self, end: usize) -> bool {
-        self.path_memory.is_alone(end, self.tap_rtt(end))
+        let least = self.tap_rtt(end);
+        self.path_memory.is_alone(end, least) || least > QUEUED_MIN && self.varies_at_first(end, least)
+    }
+
+    fn varies_at_first(&self, end: usize, least: Duration) -> bool {
+        let much = QUEUED_MIN.max(least.divided_by(ROUND_TRIP_PLAY));
+        self.next_n <= SHOWN_AFTER && self.path_memory.varied_lately(end, self.now, least) >= much
     }
 
     /// The same for a round trip that is longer by `above` than the least known one.
