@@ -105,8 +105,9 @@ impl Connection {
     ) -> Option<(Duration, Confidence)> {
         // A nearer host acknowledges for the server: only the server's replies show how far away that
         // is.
-        let beyond = self.beyond().is_some();
-        let proxied = beyond || self.may_be_behind();
+        let near = self.has_opened_sooner(took);
+        let beyond = !near && self.beyond().is_some();
+        let proxied = beyond || !near && self.may_be_behind();
         let behind = (took - self.answers.farthest()).at_least_zero();
         if proxied && behind >= RTO_MIN.max(took.divided_by(2)) {
             return Some((behind, Confidence::Possible));
@@ -144,7 +145,14 @@ impl Connection {
     /// Whether the host at the end of a round trip of `way` is the one that accepted the connection after it `took` so much longer: one ten times
     /// nearer may be another (`rules/proxy.rs`), unless an answer came from there too.
     fn is_of_one_host(&self, took: Duration, way: Duration) -> bool {
-        took < way.times(NEARER) || self.answers.came_sooner(took)
+        took < way.times(NEARER) || self.answers.came_sooner(took) || self.has_opened_sooner(took)
+    }
+
+    /// Whether a handshake between the hosts was half as long, and so was a round trip of this connection: whoever answers SYNs, for itself or for another
+    /// host, is so near.
+    fn has_opened_sooner(&self, took: Duration) -> bool {
+        let half = |shown: Duration| shown <= took.divided_by(2);
+        half(self.tap_rtt(SERVER)) && self.path_memory.shown(SERVER).is_some_and(half)
     }
 
     /// Whether data was acknowledged after as long as the handshake took: then the path is so long, and a server that repeats its SYN-ACK sooner

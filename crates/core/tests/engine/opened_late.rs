@@ -7,7 +7,7 @@ use tcpwhy_core::report::Exchange;
 use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::distance::merged;
-use crate::packet_log::{CLIENT, End, SERVER, each, log, ms};
+use crate::packet_log::{CLIENT, End, PacketLog, SERVER, each, log, ms};
 use crate::seen::Seen;
 
 /// The handshake's time on the path, its time in a queue, and the confidence of that.
@@ -453,5 +453,22 @@ fn a_syn_ack_too_soon_for_the_second_syn_and_any_timer_possibly_stood() {
             lines.find(|line| line.ns >= ms(900)).map(|line| line.confidence)
         };
         assert_eq!((sure(Cause::Queueing), sure(Cause::SynRetransmit)), (queue, lost), "{seen}");
+    }
+}
+
+/// A SYN is answered after 62 ms, the data behind it acknowledged after 6.6, and another connection's SYN took 5 (frames 2452 to 2456 of a browser that
+/// finds a television asleep): the host that answers SYNs is no farther than that.
+#[test]
+fn a_handshake_much_longer_than_another_one_and_its_own_round_trips_stood() {
+    let hosts = [Endpoint { port: 40_001, ..CLIENT }, SERVER];
+    let other = "handshake\n +5 C 100\n +0 S ack\n +1 S 200\n +0 C ack";
+    for (way, late, expected) in
+        [(5, 57, (ms(5), ms(57), Some(Possible))), (62, 0, (ms(62), Duration::ZERO, None))]
+    {
+        let text = format!("@9000 C syn\n +0 S syn late={late}\n +0 C ack\n +0.4 C 517 late=1\n +0.6 S ack");
+        let logs =
+            [log(other).rtt(ms(5)), log(text).rtt(ms(way)).between(hosts)].map(PacketLog::without_timestamps);
+        let seen = merged(&logs, End::Client);
+        assert_eq!(parts(&seen.report.connections[1].exchanges[0]), expected, "{seen}");
     }
 }
