@@ -47,7 +47,9 @@ impl Reading {
 pub fn alternatives(cause: Cause, side: Side, confidence: Confidence, detail: &Detail) -> Vec<Alternative> {
     let mut all: Vec<Alternative> = by_form(detail.form).iter().map(|other| other.of(side)).collect();
     // All copies are in the capture: what may have been sent before it would explain nothing.
-    if confidence == Confidence::Possible && detail.form != Some(Form::Ignored) {
+    if confidence == Confidence::Possible && detail.form == Some(Form::Ignored) {
+        all.push(Other(cause, Of::Server, BESIDE_ANSWERER).of(side));
+    } else if confidence == Confidence::Possible {
         for other in by_cause(cause).iter().map(|other| other.of(side)) {
             if !all.iter().any(|told| told.reading == other.reading) {
                 all.push(other);

@@ -84,8 +84,9 @@ pub(crate) enum Revision<'a> {
     BufferShown { sender: Side },
     /// What was retransmitted had arrived: a host dropped it, in this form.
     Dropped { by: Side, form: Form },
-    /// Nothing of what was retransmitted was ever acknowledged: its receiver may respond no longer.
-    Ignored,
+    /// Nothing of what was retransmitted was ever acknowledged: its receiver may respond no longer. Nor was anything else that its sender has
+    /// said since the handshake, if it is the `first`: that one may drop it.
+    Ignored { first: bool },
     /// What seemed lost before an answer came with it: the charge for that was likely the server's
     /// own time.
     NoneLost { server: Side, packets: [u64; 2] },
@@ -272,7 +273,7 @@ impl Revision<'_> {
             }
             Self::BufferShown { sender } => on.on_buffer(sender),
             Self::Dropped { by, form } => on.settled.blame_repairs(by, form),
-            Self::Ignored => on.settled.tell_ignored(),
+            Self::Ignored { first } => on.settled.tell_ignored(first),
             Self::NoneLost { server, packets } => return on.on_none_lost(server, packets),
             Self::MayBeDropped => on.settled.temper_repairs(),
             Self::MayBeMany { sender, form } => on.settled.doubt(Cause::SenderThink, sender, Some(form)),
@@ -388,13 +389,16 @@ impl Account {
     }
 
     /// Says of so many timeouts that nothing answered them.
-    fn tell_ignored(&mut self) {
+    fn tell_ignored(&mut self, first: bool) {
         let Some(place) = self.place_of(Cause::Rto, Side::Path) else { return };
         let detail = self.detail_at(place).unwrap_or_default();
         if detail.form == Some(Form::Timeout) && self.open().lines[place].waits >= IGNORED_MIN {
             let line = self.remove_line(place);
             self.total -= line.ns;
             self.absorb_line(&line, Some(Detail { form: Some(Form::Ignored), ..detail }));
+            if first {
+                self.doubt_line(Cause::Rto, Side::Path);
+            }
         }
     }
 

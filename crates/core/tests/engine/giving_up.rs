@@ -505,3 +505,20 @@ fn who_falls_silent_beside_the_capture_waits_for_no_copies() {
         seen.exchange(1).elapsed(until, ms(300));
     }
 }
+
+/// A client's first data is not acknowledged, nor any of four copies, although its handshake has just passed (frames 451 to 491 of a client whose server
+/// answers so many requests a minute): whoever answered the SYN may drop it. After an answer, the path has likely failed.
+#[test]
+fn who_ignores_the_first_data_behind_a_handshake_may_drop_it() {
+    for (before, sure) in
+        [("", Confidence::Possible), ("+1 C 100\n +0 S 100\n +0 C ack\n", Confidence::Likely)]
+    {
+        let text = format!(
+            "handshake\n {before} +1 C 193 lost #q\n q+540 C again lost\n q+1400 C again lost\n q+2920 C again lost\n q+5760 C again lost\n q+6700 C fin"
+        );
+        let again = if before.is_empty() { "0..193" } else { "100..293" };
+        let seen = log(text.replace("again", again)).rtt(ms(200)).seen_at(End::Client);
+        let line = seen.lines(Cause::Rto, Path)[0];
+        assert_eq!((line.detail.form, line.confidence), (Some(Form::Ignored), sure), "{seen}");
+    }
+}

@@ -220,7 +220,7 @@ fn what_is_never_acknowledged_says_so_after_three_timeouts() {
             let timer = Charge::new(Rto, CLIENT, Duration::from_millis(300), Likely);
             account.charge(&timer.evidence(packet, packet + 1).detail(detail));
         }
-        account.revise(Revision::Ignored);
+        account.revise(Revision::Ignored { first: false });
         let forms: Vec<_> = account.clone().bill().summary().map(|line| line.detail().form).collect();
         assert_eq!(forms, [Some(form)]);
         assert_eq!(account.total(), Duration::from_millis(300 * timeouts as i64));

@@ -39,7 +39,9 @@ impl Connection {
         let first = if speaker == open.initiator { open.request_first } else { open.reply_first };
         let acked = self.flows[speaker].highest_ack;
         if first.is_some_and(|first| acked.is_none_or(|acked| acked.at_or_before(first))) {
-            open.last_path().settle().revise(Revision::Ignored);
+            // The path has just let a handshake through.
+            let opened = self.flows.iter().all(|flow| flow.first.is_some() && flow.first == flow.highest_ack);
+            open.last_path().settle().revise(Revision::Ignored { first: opened });
         }
     }
 }
