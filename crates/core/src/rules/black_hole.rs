@@ -14,6 +14,7 @@ use super::wait::Wait;
 use crate::flow::direction::Flow;
 use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::words::form::Form;
+use crate::words::limits::ROUND_TRIP_PLAY;
 
 /// The form of a loss on such a path.
 pub(crate) const FORM: Form = Form::BlackHole;
@@ -58,4 +59,16 @@ pub(super) fn is_first_small(flow: &Flow, segment: &Segment, mss: u32) -> bool {
         })
     };
     known && flow.large.is_none_seen() && segment.payload_len < mss && !segment.flags.psh() && !as_usual()
+}
+
+/// Near the sender: whether less than a full segment is sent again where a full one is the first that is missing, sooner than anything can have come back
+/// from the receiver. No probe does (2 SRTT: RFC 8985, 7.2), and no timer: a router has said that the segment was too large (RFC 1191, 6.3;
+/// tcp_simple_retransmit, net/ipv4/tcp_output.c).
+pub(super) fn is_in_pieces(wait: &Wait<'_>) -> bool {
+    let SegmentClass::Retransmission { original_at } = wait.class else { return false };
+    let soonest = wait.rtt() - wait.rtt().divided_by(ROUND_TRIP_PLAY);
+    let first = wait.flow.sent.front().zip(wait.flow.highest_ack);
+    let full = first.is_some_and(|(sent, acked)| i64::from(sent.end - acked) >= i64::from(wait.mss));
+    let less = full && wait.segment.payload_len < wait.mss;
+    wait.near_sender() && less && wait.segment.at - original_at < soonest
 }

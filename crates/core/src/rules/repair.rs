@@ -78,12 +78,13 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // If the probe takes new data, no D-SACK can say so.
     let confidence = if form == Form::NewDataProbe { Confidence::Possible } else { confidence };
     // Not every host sends D-SACKs (RFC 2883): Linux does, and it has time stamps.
-    let silent = form == Form::TailProbe && !wait.flow.timestamps;
+    let refused = form == Form::TailProbe && black_hole::is_in_pieces(wait);
+    let silent = refused || form == Form::TailProbe && !wait.flow.timestamps;
     let confidence = if silent { confidence.min(Confidence::Likely) } else { confidence };
     let detail = Detail {
         retransmits: (form != Form::NewDataProbe).then_some(1),
         timer: (cause == Cause::Rto).then(|| wait.flow.rto.rto()),
-        form: Some(form),
+        form: (!refused).then_some(form),
         ..Detail::default()
     };
     let charge = Charge::new(cause, wait.flow.side, Duration::ZERO, confidence)

@@ -119,4 +119,19 @@ fn what_came_into_a_hole_was_not_too_large_for_the_path() {
     let bill = seen.exchange(1);
     let repair = bill.of(Cause::Rto);
     assert!(repair.ns >= ms(9_000) && repair.detail.form == Some(Form::Timeout), "{seen}");
+/// A router refuses three full segments, and 7 ms later their sender repeats them in pieces, on a path of 260 ms (frames 204 to 214 of a capture whose
+/// ICMP messages say so): no probe, and nothing of the receiver's.
+#[test]
+fn what_is_sent_again_in_pieces_at_once_was_refused() {
+    for (again, form) in [(7, None), (300, Some(Form::TailProbe))] {
+        let text = format!(
+            "handshake\n +5 C 100\n +0 S ack\n +1 S 200\n +0 C ack\n +5 C 1448x3 more lost #q\n +0 C 475 lost\n q+{again} C 100..1540 more
+             +0.005 C 1540..2980 more\n +0.005 C 2980..4420 more\n +0.03 C 4420..4919\n +0 S ack\n +1 S 300\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(260)).seen_at(End::Client);
+        let bill = seen.exchange(2);
+        let line = bill.of(Cause::Loss);
+        assert!(line.detail.form == form && line.ns >= ms(again) && line.ns < ms(again + 1), "{seen}");
+        assert!(form.is_some() || line.confidence == Likely, "{seen}");
+    }
 }
