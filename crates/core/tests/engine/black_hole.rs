@@ -119,6 +119,8 @@ fn what_came_into_a_hole_was_not_too_large_for_the_path() {
     let bill = seen.exchange(1);
     let repair = bill.of(Cause::Rto);
     assert!(repair.ns >= ms(9_000) && repair.detail.form == Some(Form::Timeout), "{seen}");
+}
+
 /// A router refuses three full segments, and 7 ms later their sender repeats them in pieces, on a path of 260 ms (frames 204 to 214 of a capture whose
 /// ICMP messages say so): no probe, and nothing of the receiver's.
 #[test]
