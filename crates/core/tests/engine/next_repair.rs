@@ -245,7 +245,7 @@ fn a_silence_with_several_numbers_missing_and_no_hole_is_no_likely_probe() {
 /// of that (frames 1233 to 1238 of a browser): a window of one segment held it, not a report. Behind a repair that a report had set off, the next
 /// one is a fast one as well.
 #[test]
-fn what_follows_a_timers_repair_is_no_fast_one_for_sure() {
+fn what_follows_a_timers_repair_is_hardly_a_fast_one() {
     for (first, surest) in [("seen+1008", [Possible].as_slice()), ("dup+0", &[Likely, Certain])] {
         let text = format!(
             "{} +5 C 464 #q\n q+10 S 1448x2 lost more\n +0 S 932 #seen\n seen+0 C ack #dup\n {first} S 800..2248 more #first\n first+0 C ack #heard\n \
