@@ -4,6 +4,7 @@
 
 pub(crate) mod beat;
 pub(crate) mod bottleneck;
+pub(crate) mod bursts;
 pub(crate) mod credit;
 pub(crate) mod goes_on;
 pub(crate) mod grid;

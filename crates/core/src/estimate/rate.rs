@@ -81,8 +81,9 @@ pub(crate) struct RateEstimator {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Run {
     over: Duration,
-    /// The longest of them.
+    /// The longest of them, and its bytes.
     longest: Duration,
+    slowest: u32,
     bytes: u64,
     intervals: u32,
     /// Bytes that took a quarter of the time or less that those before them had taken, or all behind them; 4 GB of them are enough.
@@ -107,6 +108,7 @@ impl Run {
 
 /// The run under way, the last whole ones, the rate taken, and the fastest short run. Most connections never
 /// have bytes that waited.
+#[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Best {
     run: Run,
@@ -114,6 +116,8 @@ struct Best {
     short: Option<Rate>,
     /// Most of its bytes came much faster than those before them: a link of a fixed rate does not let them.
     jerks: bool,
+    /// It was one interval, or mostly one that brought little: a moment in which a host or the path may have done nothing.
+    stop: bool,
     runs: [Option<Rate>; RUNS],
     next: usize,
     /// A quarter of the runs are more than twice as fast as another quarter.
@@ -197,10 +201,12 @@ impl RateEstimator {
             run.quick = run.quick_with(now - last, bytes);
         }
         run.over += now - last;
-        run.longest = run.longest.max(now - last);
+        if now - last > run.longest {
+            (run.longest, run.slowest) = (now - last, bytes);
+        }
         run.bytes += u64::from(bytes);
         run.intervals += 1;
-        let Run { over, longest, bytes, intervals, quick } = *run;
+        let Run { over, longest, slowest, bytes, intervals, quick } = *run;
         let enough = intervals + 1 >= SHORT_RUN_EVENTS && bytes >= 3 * u64::from(mss);
         let slow = over >= SLOW_RUN_TIME && (intervals + 1 >= SHORT_RUN_EVENTS || bytes >= u64::from(mss));
         if !(enough || slow) || !over.is_positive() {
@@ -214,8 +220,17 @@ impl RateEstimator {
             best.short = best.short.filter(|short| short.compare(rate).is_gt());
             return;
         }
-        if !whole && best.short.is_none_or(|short| rate.compare(short).is_gt()) {
-            (best.short, best.jerks) = (Some(rate), u64::from(quick) * 2 > bytes);
+        if best.stop && intervals + 1 >= SHORT_RUN_EVENTS {
+            best.stop = best.short.is_none_or(|short| short.is_faster(rate));
+        }
+        let fastest = !whole && best.short.is_none_or(|short| rate.compare(short).is_gt());
+        if fastest {
+            best.short = Some(rate);
+        }
+        if best.whole.is_none() && (whole || fastest) {
+            best.jerks = u64::from(quick) * 2 > bytes;
+            let mostly_one = longest.times(2) > over && u64::from(slowest) * 2 < bytes;
+            best.stop = !whole && (intervals == 1 || mostly_one);
         }
         if whole {
             best.on_whole(rate, self.blurred);
@@ -256,6 +271,16 @@ impl RateEstimator {
             let few = best.short.is_some_and(|short| short.over < SLOW_RUN_TIME || best.jerks);
             best.whole.is_none() && few
         })
+    }
+
+    /// Whether a single interval has shown it, and nothing since.
+    pub(crate) fn is_one_interval(&self) -> bool {
+        self.best.as_ref().is_some_and(|best| best.stop)
+    }
+
+    /// Whether the run that has shown it came by jerks, and few have since.
+    pub(crate) fn is_jerky(&self) -> bool {
+        self.best.as_ref().is_some_and(|best| best.jerks && best.runs[FEW_RUNS - 1].is_none())
     }
 
     pub(crate) fn has_whole_runs(&self) -> bool {

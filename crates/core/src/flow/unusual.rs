@@ -9,6 +9,7 @@ use tcpwhy_wire::{Duration, Instant, Seq};
 
 use crate::estimate::beat::Cadence;
 use crate::estimate::bottleneck::Link;
+use crate::estimate::bursts::Bursts;
 use crate::estimate::stamp_pacing::Pace;
 use crate::estimate::window_scale::ScaleBounds;
 use crate::flow::holes::Holes;
@@ -18,6 +19,8 @@ use crate::flow::holes::Holes;
 pub(crate) struct Shown {
     /// The bottleneck beyond the capture.
     pub link: Link,
+    /// Whether its rate agrees with what left together.
+    pub bursts: Bursts,
     pub pace: Pace,
     pub cadence: Cadence,
     pub holes: Holes,
@@ -64,6 +67,7 @@ impl Shown {
 /// None of it has been seen.
 static NONE: Shown = Shown {
     link: Link::NONE,
+    bursts: Bursts::NONE,
     pace: Pace::NONE,
     cadence: Cadence::NONE,
     holes: Holes::NONE,

@@ -10,7 +10,7 @@
 
 use tcpwhy_wire::Duration;
 
-use super::link_share::exceeds;
+use super::link_share::{exceeds, has_a_guessed_rate};
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::estimate::rate::Rate;
@@ -47,6 +47,7 @@ pub(crate) fn charge(
     let too_long = rate.is_none_or(|rate| exceeds(late, rate, flight()));
     // An acknowledgement of what the capture has missed does not say when the rest had arrived.
     let too_long = too_long || flow.acked_unseen();
+    let too_long = too_long || has_a_guessed_rate(flow);
     let confidence = if too_long { Confidence::Possible } else { Confidence::Likely };
     let drain = Charge::new(Cause::Bandwidth, flow.side, late, confidence)
         .evidence(last.packet, last.packet)

@@ -5,7 +5,8 @@
 //! capture show how long the link was busy; near the receiver, the segment's bytes over the rate at
 //! which bytes arrive.
 //! Refuted by: acknowledgements that stop for longer than the link's usual spacing (the link was
-//! idle); a rate that still rises, without time stamps. Longer than all that was under way needs at
+//! idle); a rate that still rises, without time stamps. A rate that one interval or clumps have shown is at most possible,
+//! unless what left together has waited for each other as long as it says. Longer than all that was under way needs at
 //! that rate is at most possible.
 //! Source: arithmetic: bytes over rate (`estimate/bottleneck.rs`, `estimate/rate.rs`).
 //! Seen from: both ends; at most possible where acknowledgements come irregularly.
@@ -16,6 +17,7 @@ use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::estimate::rate::Rate;
+use crate::flow::direction::Flow;
 use crate::flow::segment_class::SegmentClass;
 use crate::words::cause::Cause;
 use crate::words::limits::{BURST_GAP, QUEUED_MIN};
@@ -46,11 +48,12 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
         let uneven = wait.gap >= BURST_GAP
             && if wait.near_sender() {
                 let few = flow.acknowledgements.is_outrun() && !flow.acknowledgements.is_settled();
-                flow.acknowledgements.is_uneven() || flow.acknowledgements.is_guess() || few
+                few || flow.acknowledgements.is_uneven() || has_a_guessed_rate(flow)
             } else {
                 // Paced segments that were held up on the path arrive back to back: that shows no
                 // link.
-                flow.is_paced() && !flow.arrivals.has_whole_runs()
+                flow.arrivals.is_jerky()
+                    || flow.is_paced() && !flow.arrivals.has_whole_runs()
                     || !flow.timestamps && (flow.arrivals.is_uneven() || flow.arrivals.is_outrun())
             };
         let guessed = wait.flow.missing_from_capture || uneven || is_too_long(wait, busy);
@@ -64,6 +67,14 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
         split.take(charge);
     }
     split
+}
+
+/// Whether the rate that acknowledgements show may be that of something else than a link: too few have shown it; or a single interval or jerks
+/// have, which what left together has not confirmed.
+pub(super) fn has_a_guessed_rate(flow: &Flow) -> bool {
+    let acks = &flow.acknowledgements;
+    let by_chance = acks.is_one_interval() || acks.is_jerky();
+    acks.is_guess() || by_chance && !flow.unusual.bursts.confirm()
 }
 
 /// Whether the bottleneck, at its rate, would have been through much sooner with all that was under way.

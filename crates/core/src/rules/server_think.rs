@@ -231,7 +231,7 @@ fn of_the_link(pair: &Pair<'_>, open: &Open, from: &LastData) -> Option<Charge> 
 fn drains(client: &Flow, from: &LastData, busy: Duration, mss: u32) -> Charge {
     let rate = client.rate(true);
     let flight = client.on_wire(from.flight, from.flight_segments.into(), mss);
-    let shown = !client.acknowledgements.is_guess();
+    let shown = !link_share::has_a_guessed_rate(client);
     let needed = rate.is_some_and(|rate| !link_share::exceeds(busy, rate, flight));
     if !needed && busy > QUEUED_MIN {
         return Charge::new(Cause::Queueing, client.side, busy, Confidence::Possible);

@@ -24,6 +24,7 @@ mod flows;
 mod frames;
 mod generate;
 mod giving_up;
+mod guessed_rates;
 mod held_messages;
 mod held_tails;
 mod hidden;

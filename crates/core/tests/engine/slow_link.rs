@@ -483,12 +483,13 @@ fn a_link_that_has_shown_no_rate_is_possible() {
 /// distances show is no link's rate for certain. Of a link of 6 Mbit/s each pair of segments takes as long as the last.
 #[test]
 fn acknowledgements_that_come_by_jerks_show_no_rate_for_certain() {
-    for (steps, most) in
-        [([4.0; 8], Confidence::Likely), ([11.0, 2.1, 0.8, 2.9, 9.0, 0.6, 0.7, 4.9], Confidence::Possible)]
-    {
+    for (steps, most) in [
+        ([4.0; 12], Confidence::Likely),
+        ([11.0, 2.1, 0.8, 2.9, 9.0, 0.6, 0.7, 4.9, 8.7, 0.9, 1.2, 3.0], Confidence::Possible),
+    ] {
         let at = |n: usize| steps[..n].iter().sum::<f64>();
-        let acks = each(0..8, |n| {
-            let more = if n < 4 { "+0 S 1448x2 more" } else { "" };
+        let acks = each(0..12, |n| {
+            let more = if n < 8 { "+0 S 1448x2 more" } else { "" };
             format!("a+{} C ack ack={}\n {more}", at(n), 2896 * (n + 1))
         });
         let text =

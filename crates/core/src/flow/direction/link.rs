@@ -114,8 +114,13 @@ impl Flow {
         {
             // The smallest round trip includes one segment, and bytes timed together may have left a little
             // sooner.
-            let needed = rate.time_for(passed.saturating_sub(self.on_wire(mss, 1, mss))) - OWN_QUEUE_SLACK;
-            self.unusual.shown().link.on_through(needed.at_least_zero(), by - oldest);
+            let segment = self.on_wire(mss, 1, mss);
+            let needed = rate.time_for(passed.saturating_sub(segment)) - OWN_QUEUE_SLACK;
+            let shown = self.unusual.shown();
+            shown.link.on_through(needed.at_least_zero(), by - oldest);
+            if !self.acknowledgements.is_settled() {
+                shown.bursts.on_through([oldest, by], passed, segment, OWN_QUEUE_SLACK, rate);
+            }
         }
         self.on_passed(by, passed, late, behind, 0, mss);
         if timed {

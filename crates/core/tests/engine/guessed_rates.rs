@@ -1,0 +1,67 @@
+//! Rates that something else than a link may have made: what rests on them is no more than possible.
+
+use tcpwhy_core::cause::Cause;
+use tcpwhy_core::report::Confidence;
+use tcpwhy_wire::Duration;
+
+use crate::packet_log::{End, each, log, ms};
+use crate::seen::Seen;
+
+fn link(seen: &Seen) -> (Duration, Confidence) {
+    let bill = seen.exchange(1);
+    let line = bill.of(Cause::Bandwidth);
+    (line.ns, line.confidence)
+}
+
+/// 64 bytes are acknowledged 4 ms late, and the 3,121 that left with them 4 ms later (frames 141 to 162 of a browser): a link of 6 Mbit/s, or a
+/// path that was late once.
+#[test]
+fn one_interval_between_acknowledgements_shows_no_rate_for_certain() {
+    let text = "handshake
+         +5 C 64 #h
+         +0.2 C 1440x2 more
+         +0 C 241 #end
+         h+4 S ack ack=64
+         end+8 S ack
+         +2 S 307
+         +0 C ack";
+    let seen = log(text).without_timestamps().rtt(ms(56)).seen_at(End::Client);
+    let (ns, confidence) = link(&seen);
+    assert!(ns >= ms(5) && confidence == Confidence::Possible, "{seen}");
+}
+
+/// Six segments need 36 ms on a link of 2 Mbit/s. Two acknowledgements tell: between them is one interval, and the later segments have waited for
+/// those before them, as long as that rate says.
+#[test]
+fn one_interval_that_a_burst_has_waited_for_is_a_link_s() {
+    let text = "handshake
+         +5 C 1448 more
+         +0 C 1448 more #b
+         +0 C 1448x3 more
+         +0 C 1448 #end
+         b+0 S ack
+         end+0 S ack
+         +2 S 307
+         +0 C ack";
+    let seen = log(text).rtt(ms(56)).bottleneck(End::Client, 2_000_000).seen_at(End::Client);
+    let (ns, confidence) = link(&seen);
+    assert!(ns >= ms(20) && confidence == Confidence::Likely, "{seen}");
+}
+
+/// Without time stamps, full segments arrive one by one, 20 to 80 ms apart, or six at once (frames 65 to 99 of a page over a satellite): what
+/// was held up together does not tell a link's rate.
+#[test]
+fn arrivals_by_jerks_show_no_rate_for_certain() {
+    for (steps, most) in [([12.0; 24], Confidence::Likely), (jerks(), Confidence::Possible)] {
+        let at = |n: usize| steps[..n].iter().sum::<f64>();
+        let flight = each(0..24, |n| format!("q+{} S 1448 more #s{n}\n s{n}+0.1 C ack", 40.0 + at(n)));
+        let text = format!("handshake\n +5 C 506 #q\n {flight}\n s23+5 S 100\n +0 C ack");
+        let seen = log(&text).without_timestamps().rtt(ms(100)).seen_at(End::Client);
+        let (ns, confidence) = link(&seen);
+        assert!(ns >= ms(5) && confidence == most, "{seen}");
+    }
+}
+
+fn jerks() -> [f64; 24] {
+    std::array::from_fn(|n| if n % 6 == 0 { 22.0 } else { 0.002 })
+}
