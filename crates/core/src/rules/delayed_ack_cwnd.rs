@@ -3,7 +3,8 @@
 //! Proof: few bytes in flight, and their acknowledgement was late by more than the link needed for
 //! them.
 //! Refuted by: a prompt acknowledgement, one that is later than any host may hold it back, one that leaves
-//! earlier segments unacknowledged, or a round of more than four, of which the last may be acknowledged by themselves. On a long path
+//! earlier segments unacknowledged, others within a moment before it (then at most possible), or a round of more than
+//! four, of which the last may be acknowledged by themselves. On a long path
 //! such a window costs a round trip even with a prompt acknowledgement: a delay below a quarter of
 //! the wait is not named.
 //! Source: RFC 9293, 3.8.6.3 (delayed acknowledgements, by less than half a second); RFC 5681, 3.1 and RFC 6928 (initial
@@ -40,6 +41,17 @@ pub(super) fn is_cause(wait: &Wait<'_>, ack: &ClockingAck, held_back: Duration) 
 /// How certain that is: more than a full segment is acknowledged at once (__tcp_ack_snd_check, net/ipv4/tcp_input.c), and
 /// what acknowledges it late was late on its way, or its host was busy.
 pub(super) fn surest(wait: &Wait<'_>, ack: &ClockingAck) -> Confidence {
+    if came_with_others(wait, ack) {
+        return Confidence::Possible;
+    }
     let acked = ack.flight.saturating_sub(ack.left);
     if acked > wait.mss { Confidence::Possible } else { Confidence::Likely }
+}
+
+/// Whether others came within a moment before it: a timer's acknowledgement is of all that has arrived, so that what is
+/// acknowledged piece by piece had just come.
+fn came_with_others(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
+    let first = wait.flow.view.unanswered_since.get();
+    first
+        .is_some_and(|first| first < ack.earliest_departure && ack.earliest_departure - first < HELD_BACK_MIN)
 }

@@ -65,3 +65,19 @@ fn arrivals_by_jerks_show_no_rate_for_certain() {
 fn jerks() -> [f64; 24] {
     std::array::from_fn(|n| if n % 6 == 0 { 22.0 } else { 0.002 })
 }
+
+/// Two segments arrive 40 ms late, and their receiver acknowledges them one by one (frames 1001 to 1007 of a page): a timer would have
+/// acknowledged both in one, as it does with a small one alone.
+#[test]
+fn segments_acknowledged_one_by_one_at_once_waited_for_no_timer() {
+    for (flight, acks, most) in [
+        ("S 1448 more", "f+40 C ack #all", Confidence::Likely),
+        ("S 1448x2 more", "f+40 C ack ack=1448\n f+40.05 C ack #all", Confidence::Possible),
+    ] {
+        let text = format!("handshake\n +5 C 100\n +0 {flight} #f\n {acks}\n all+0 S 1448x8\n +0 C ack");
+        let seen = log(&text).rtt(ms(20)).seen_at(End::Client);
+        let bill = seen.exchange(1);
+        let line = bill.of(Cause::DelayedAckCwnd);
+        assert!(line.ns >= ms(40) && line.confidence == most, "{seen}");
+    }
+}
