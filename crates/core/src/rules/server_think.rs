@@ -400,9 +400,8 @@ fn own_time(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration, beh
 fn has_varied(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -> bool {
     let (server, asker) = (1 - open.initiator, open.initiator);
     let varied = pair.path_memory.varied_lately(server, pair.now, pair.tap_rtt[server]);
-    let least = pair.tap_rtt[server] + pair.tap_rtt[asker];
-    let from_usual = |smoothed: Duration| (smoothed - least - left).max(left + least - smoothed);
-    let usual = |smoothed| from_usual(smoothed) <= varied.divided_by(USUAL_SHARE);
+    let took = open.request.last.map(|asked| segment.at - asked.at + pair.tap_rtt[asker]).unwrap_or_default();
+    let usual = |smoothed: Duration| (smoothed - took).max(took - smoothed) <= varied.divided_by(USUAL_SHARE);
     let in_time = |acked| segment.at - acked > left.divided_by(VARIED_SHARE);
     varied >= varies_from(left)
         && !pair.acked_by_itself(open, segment).is_some_and(in_time)
