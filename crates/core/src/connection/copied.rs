@@ -3,9 +3,10 @@
 use tcpwhy_wire::{Duration, Instant, SackBlock, Segment};
 
 use super::Connection;
+use crate::bill::exchange::CameTwice;
 use crate::bill::revise::Revision;
 use crate::rules::{late_request, needless, stood};
-use crate::words::limits::{HOST_VARIATION, ROUND_TRIP_PLAY};
+use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, ROUND_TRIP_PLAY};
 
 impl Connection {
     /// All is acknowledged behind a retransmission: whether the echoed time stamp says that its original had arrived.
@@ -33,8 +34,12 @@ impl Connection {
     #[cold]
     pub(super) fn discard_spare(&mut self, to: usize, block: SackBlock) {
         let mss = self.mss(to);
+        let told_within = self.tap_rtt(1 - to) + HELD_BACK_MIN;
         let Some(open) = &mut self.open else { return };
         let path = if to == open.initiator { &mut open.request } else { &mut open.reply };
+        if let Some(CameTwice { stood, packets, .. }) = path.take_twice(block, self.now - told_within) {
+            path.revise(Revision::AnswerStood { server: self.flows[to].side, ns: stood, packets });
+        }
         if path.is_told_in_part(block, mss) {
             return;
         }
@@ -130,6 +135,19 @@ impl Connection {
         if open.reply.last.is_some() && together && of_question {
             open.reply.revise(Revision::CameTogether { server: self.flows[from].side });
         }
+    }
+
+    /// Notes that this segment of a reply came with its first transmission: a copy of the capture's, or both had stood.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_twice(&mut self, segment: &Segment, from: usize) {
+        let Some(mut open) = self.open.take() else { return };
+        if let Some(stood) = stood::judge_unnumbered(&self.pair(), &open, segment, from) {
+            let bytes = [segment.seq, segment.seq + segment.payload_len];
+            let packets = open.reply.last.map_or([0; 2], |last| [last.packet, segment.packet]);
+            open.reply.note_twice(CameTwice { at: segment.at + self.set_back, bytes, stood, packets });
+        }
+        self.open = Some(open);
     }
 
     /// What a retransmission from this end shows of the reply that came before it.

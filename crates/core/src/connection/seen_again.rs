@@ -47,6 +47,7 @@ impl Connection {
         self.doubled |= again && (segment.payload_len > 0 || segment.flags.syn() && hops_away);
         if again && segment.payload_len > 0 {
             self.pass_again(segment, from);
+            self.note_twice(segment, from);
             if self.flows[from].lacked(segment) {
                 self.come_after_all(segment, from);
             }
