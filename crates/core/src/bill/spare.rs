@@ -335,9 +335,10 @@ impl Copies {
         matches!(&self.0[..], [copied] if copied.entered)
     }
 
-    /// Where the first one begins that does not count yet.
-    pub(crate) fn first_pending(&self) -> Option<Seq> {
-        self.0.iter().find(|copied| !copied.counts).map(|copied| copied.bytes[0])
+    /// Where the first one begins that does not count yet, and how long after its first transmission it left.
+    pub(crate) fn first_pending(&self) -> Option<(Seq, Duration)> {
+        let first = self.0.iter().find(|copied| !copied.counts)?;
+        Some((first.bytes[0], first.at - first.since))
     }
 
     /// When the last one left that does not count yet, of those that had left by `at`.

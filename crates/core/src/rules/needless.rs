@@ -7,7 +7,8 @@
 //! a retransmission that duplicate acknowledgements had asked for, if the acknowledgement that begins
 //! with its bytes echoes an older time stamp, or comes within half a round trip: it was reordered. Nor was it
 //! lost if one ended within it, and the next one comes sooner than a round trip.
-//! Refuted by: time stamps (an echo of the retransmission's answers that); selective or duplicate
+//! Refuted by: time stamps (an echo of the retransmission's answers that); another connection of these hosts whose round
+//! trip is short enough; selective or duplicate
 //! acknowledgements of what was sent after it: the receiver lacks it. If the same bytes were
 //! retransmitted several times, D-SACKs count from the last.
 //! Source: RFC 2883, 4; RFC 9293, 3.10.7.4 (a receiver acknowledges up to a segment's end; only the
@@ -79,6 +80,8 @@ pub(crate) fn judge(
     }
     // A round trip that no other agrees with, or that became shorter, may do so again.
     let play = if pair.varies[from] && !came { VARIES_PLAY } else { ROUND_TRIP_PLAY };
+    // Another connection has shown how near its receiver is: a late first transmission has an acknowledgement of its own.
+    let way = pair.path_memory.min(from).map_or(way, |least| way.min(least));
     path.last_spare(ack.at - (way - way.divided_by(play)), ack.ack).map(Revision::CopySpare)
 }
 

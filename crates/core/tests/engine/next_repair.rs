@@ -215,7 +215,7 @@ fn what_repeats_the_end_of_a_flight_before_its_beginning_is_a_probe() {
         [(end, Cause::Loss, Cause::Rto), (beginning, Cause::Rto, Cause::Loss)]
     {
         let text = format!(
-            "handshake\n +5 C 207\n +0 S 1448x2\n +0 C ack\n +15 C 126 {first} #w\n w+80 C 1448x3 more\n +0 C 400 {last} #last\n \
+            "handshake\n +5 C 207\n +0 S 1448x2\n +0 C ack\n +15 C 126 {first} #w\n w+80 C 1448x3 more #mid\n mid+0 S ack lost\n mid+0 C 400 {last} #last\n \
              last+664 C {again} #again\n again+0 S ack\n +100 S 51\n +0 C ack"
         );
         let seen = log(text).rtt(ms(320)).seen_at(End::Client);

@@ -3,9 +3,10 @@
 
 use tcpwhy_core::cause::{Cause, Side};
 use tcpwhy_core::report::Confidence::{Likely, Possible};
-use tcpwhy_wire::{Duration, TcpOptions};
+use tcpwhy_wire::{Duration, Endpoint, TcpOptions};
 
-use crate::packet_log::{End, log, ms, settled};
+use crate::distance::merged;
+use crate::packet_log::{CLIENT, End, SERVER, log, ms, settled};
 use crate::seen::Seen;
 
 /// The repairs and the queues of an exchange.
@@ -239,5 +240,39 @@ fn what_ends_beyond_a_retransmission_answers_the_first_one() {
         let seen = Seen::of(segments, "the client");
         let repairs = [Cause::Loss, Cause::Rto].map(|cause| seen.exchange(4).ns(cause, Side::Path));
         assert_eq!(repairs == [ms(0); 2], needless, "{seen}");
+    }
+}
+
+/// A router's answers to twelve SYNs come together after 6.5 ms; a copy of a lost question on one of these connections is acknowledged after 2, once
+/// (frames 841 to 1055 of a laptop's capture). Another connection to the router has taken 2 ms before: the copy was needed. An acknowledgement sooner
+/// than that is of the first transmission, which was late.
+#[test]
+fn a_copy_answered_as_soon_as_another_connection_s_is_no_late_original() {
+    for (first, acked, needed) in [("lost", "again+0 S ack", true), ("late=218.8", "q+0 S ack", false)] {
+        let before = "handshake\n +1 C 45\n +0 S ack\n +5 S 90\n +0 C ack".to_owned();
+        let text = format!(
+            "@2000 C syn #s\n s+0 S syn late=4.5 #first\n first+0 C ack\n +1 C 43 {first} #q\n q+220 C 0..43 #again\n {acked}\n +100 S 90\n +0 C ack"
+        );
+        let ends = [Endpoint { port: 40_001, ..CLIENT }, SERVER];
+        let [before, text] = [before, text].map(|text| log(text).rtt(ms(2)).without_timestamps());
+        let seen = merged(&[before, text.between(ends)], End::Client);
+        let lines = seen.report.connections[1].exchanges.iter().flat_map(|exchange| &exchange.bill);
+        let of =
+            |cause| lines.clone().filter(|line| line.cause == cause).map(|line| line.ns).sum::<Duration>();
+        assert_eq!([of(Cause::Rto) >= ms(200), of(Cause::Queueing) >= ms(200)], [needed, !needed], "{seen}");
+    }
+}
+
+/// The last segment of a question is sent again after 1.7 s, and the answer, which acknowledges all of it, comes 6 s later and echoes the first
+/// transmission (frames 47 to 75 of a laptop's capture): the copy repaired nothing. After 450 ms, the receiver may have held back its
+/// acknowledgement of the segment before until the copy came.
+#[test]
+fn what_echoes_the_first_of_two_segments_did_not_wait_for_a_late_copy_of_the_second() {
+    for (after, needed) in [(1_700, false), (450, true)] {
+        let text = format!(
+            "handshake\n +5 C 1348 more #q\n q+0 C 134 #tail\n tail+{after} C 1348..1482\n tail+160 S 473 late=6900\n +0 C ack"
+        );
+        let seen = log(text).rtt(ms(625)).seen_at(End::Client);
+        assert_eq!(repaired(&seen, 1)[0] >= ms(400), needed, "{seen}");
     }
 }

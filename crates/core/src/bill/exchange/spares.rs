@@ -9,6 +9,7 @@ use crate::bill::spare::{Copies, Spare};
 use crate::bill::split::OWN_PACE_MIN;
 use crate::bill::split::Split;
 use crate::words::cause::{Cause, Side};
+use crate::words::limits::HELD_BACK_MAX;
 use crate::words::report::Confidence;
 
 /// A retransmission that came with its first transmission, and may be the capture's own.
@@ -110,11 +111,13 @@ impl Path {
 
     /// `ack` covers the retransmissions, and `newly` bytes for the first time. Where these begin before the first
     /// retransmission's, their receiver held back the acknowledgement of earlier ones and echoes their stamp (RFC 7323,
-    /// 4.3; tcp_replace_ts_recent, Linux): the echo tells nothing of a retransmission.
+    /// 4.3; tcp_replace_ts_recent, Linux): the echo tells nothing of a retransmission, unless that left when nobody holds
+    /// an acknowledgement back any more.
     pub(crate) fn hear_of_earlier(&mut self, ack: Seq, newly: u32) {
         let Some(aside) = &mut self.aside else { return };
+        let held = |after: Duration| after <= HELD_BACK_MAX;
         let first = aside.copies.first_pending();
-        if first.is_some_and(|first| i64::from(ack - first) < i64::from(newly)) {
+        if first.is_some_and(|(first, after)| i64::from(ack - first) < i64::from(newly) && held(after)) {
             aside.pending_stamp = None;
         }
     }
