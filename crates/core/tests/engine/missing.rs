@@ -392,3 +392,37 @@ fn what_is_missing_before_a_hole_is_the_hole_itself() {
     assert!(seen.longer(Cause::Rto, ms(1)).is_empty(), "{seen}");
     assert!(seen.exchange(2).ns(Cause::ServerThink, Server) >= ms(235), "{seen}");
 }
+
+/// The end of a server's answer comes 1,089 ms after the rest of it, and one number is missing, though the client has sent nothing but acknowledgements
+/// meanwhile (frames 341 to 407 of a TLS handshake): that packet carried data, and a timer sent them again. Where few numbers have shown that they
+/// are the connection's, that is not likely. An acknowledgement of the client's own data may be missing as well, and a path that
+/// stood shows by the sender's clock.
+#[test]
+fn a_number_that_is_missing_where_nothing_was_to_be_acknowledged_was_data() {
+    let own = Some(Confidence::Likely);
+    let copy = |exchanges: i64, after: i64| {
+        let first = 200 * exchanges + 1_448 * 2 + 900;
+        format!("r+0 S 923 lost\n r+0 C ack\n r+{after} S {first}..{}", first + 923)
+    };
+    let asked = "r+0 C ack\n +100 C 50\n +0 S ack lost\n r+1089 S 923".to_owned();
+    let stood = "r+0 C ack\n r+0 S ack lost\n r+0.1 S 923 late=1089".to_owned();
+    for (exchanges, tail, expected) in
+        [(30, copy(30, 1_089), own), (2, copy(2, 1_200), None), (30, asked, None), (30, stood, None)]
+    {
+        let text = settled(exchanges)
+            + &format!("+5 C 517\n +0 S ack\n +0 S 1448x2 more\n +0 S 900 #r\n {tail}\n +0 C ack");
+        let seen = log(text).rtt(ms(254)).seen_at(End::Client);
+        let lines = seen.lines(Cause::Rto, Path).into_iter().filter(|line| line.ns >= ms(800));
+        assert_eq!(lines.map(|line| line.confidence).max(), expected, "{exchanges} {tail}: {seen}");
+    }
+}
+
+/// Likewise behind the second of its packets, which had no PSH: four numbers are missing, and nothing that a write would have ended (frames 163 to 228).
+/// Few numbers prove little: possible.
+#[test]
+fn numbers_that_are_missing_behind_a_segment_with_more_to_come_were_data() {
+    let text = "handshake\n +1 C 517\n +0 S ack\n +1 S 1388 more #r\n r+0 S 1388x2 more lost\n r+700 S 1388..2776 more lost\n r+1100 S 1388..2776 more lost\n r+0 C ack\n r+2261 S 1388..2776 more\n +0 C ack\n +0 S 2776..4164\n +0 C ack";
+    let seen = log(text).rtt(ms(357)).seen_at(End::Client);
+    let lines = seen.lines(Cause::Rto, Path).into_iter().filter(|line| line.ns >= ms(2_000));
+    assert_eq!(lines.map(|line| line.confidence).max(), Some(Confidence::Possible), "{seen}");
+}
