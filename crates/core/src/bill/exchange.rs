@@ -32,7 +32,6 @@ use crate::flow::segment_class::LastData;
 use crate::words::cause::{Cause, Side};
 use crate::words::limits::{RTO_MIN, SEND_BUFFER_MIN};
 use crate::words::report::{Confidence, Kind};
-pub(crate) use spares::CameTwice;
 
 /// An unrelated write falls into the rest of an interval after a hold once in this many cases.
 const OWN_PACE_SHARE: i64 = 16;
@@ -86,8 +85,6 @@ struct Aside {
     pause: Option<Pause>,
     /// How late its first segment seems, which later packets of its sender may confirm.
     seemed_late: Option<Duration>,
-    /// A copy that came with its original, if a D-SACK should name it.
-    came_twice: Option<CameTwice>,
 }
 
 /// A wait that no window held if later flights vary as no window's flights do.
@@ -109,7 +106,6 @@ impl Aside {
         self.copies.clear();
         self.held_tail = None;
         (self.acked_late, self.passed_again, self.pause, self.seemed_late) = (None, None, None, None);
-        self.came_twice = None;
     }
 }
 

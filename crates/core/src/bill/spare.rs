@@ -90,13 +90,33 @@ impl Copied {
     }
 }
 
-/// The last retransmissions of a message.
+/// A retransmission that came with its first transmission, and may be the capture's own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct CameTwice {
+    pub at: Instant,
+    pub bytes: [Seq; 2],
+    /// How long the first transmission had stood if it is none.
+    pub stood: Duration,
+    pub packets: [u64; 2],
+}
+
+/// The last retransmissions of a message, and one that came with its original, if a D-SACK should name it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Copies(Vec<Copied>);
+pub(crate) struct Copies(Vec<Copied>, Option<CameTwice>);
 
 impl Copies {
     pub(crate) fn clear(&mut self) {
         self.0.clear();
+        self.1 = None;
+    }
+
+    pub(crate) fn note_twice(&mut self, twice: CameTwice) {
+        self.1 = Some(twice);
+    }
+
+    /// Takes what came twice `since` then, if this D-SACK says that its receiver has both.
+    pub(crate) fn take_twice(&mut self, block: SackBlock, since: Instant) -> Option<CameTwice> {
+        self.1.take_if(|twice| twice.bytes == [block.start, block.end] && twice.at >= since)
     }
 
     #[inline]

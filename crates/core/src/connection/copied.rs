@@ -3,8 +3,8 @@
 use tcpwhy_wire::{Duration, Instant, SackBlock, Segment};
 
 use super::Connection;
-use crate::bill::exchange::CameTwice;
 use crate::bill::revise::Revision;
+use crate::bill::spare::CameTwice;
 use crate::rules::{late_request, needless, stood};
 use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, ROUND_TRIP_PLAY};
 

@@ -7,11 +7,11 @@
 //! 6675, 5 (as many repairs at once as the window has room for).
 //! Seen from: near the receiver, where the first transmissions are in no packet.
 
-use tcpwhy_wire::{Instant, Seq};
+use tcpwhy_wire::{Duration, Instant, Seq};
 
 use super::wait::Wait;
 use crate::bill::charge::Charge;
-use crate::flow::segment_class::SegmentClass;
+use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::flow::view::ClockingAck;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
@@ -154,4 +154,41 @@ pub(super) fn surest_of_silence(wait: &Wait<'_>, form: Form) -> Confidence {
 /// packets to others.
 pub(super) fn copies_behind(wait: &Wait<'_>, form: Form) -> u16 {
     if surest_of_silence(wait, form) > Confidence::Possible { wait.flow.missed_since_data } else { 0 }
+}
+
+/// How certain it is that the next segment of a message is a copy, its first transmission lost before the capture. Without PSH, the sender had
+/// more to send; with it, it may have written later, unless the numbers are known to be the connection's own.
+/// `timers` is how long a timer runs at most for so many copies.
+#[cold]
+#[inline(never)]
+pub(super) fn surest_of_data(
+    wait: &Wait<'_>,
+    timers: impl Fn(Duration, u16) -> Duration,
+) -> Option<Confidence> {
+    let (flow, missed) = (wait.flow, wait.flow.missed_since_data);
+    let timer = flow.rto.rto().max(RTO_MIN + wait.rtt());
+    let own = missed > 0 && flow.numbers_its_packets();
+    if !lacks_data(wait, timers(timer, COPIES_MAX)) || !own && wait.last.queue != SendQueue::More {
+        return None;
+    }
+    // Its own time before is hardly longer than the timers.
+    let soon = wait.gap <= timers(timer, missed).times(2);
+    Some(if own && soon { Confidence::Likely } else { Confidence::Possible })
+}
+
+/// Whether numbers are missing before the next segment of a message, after a wait as long as a timer, though its sender had nothing to acknowledge:
+/// they carried data. A segment whose stamp is as old as the one before it stood on its way, and one that follows an acknowledgement was let go.
+fn lacks_data(wait: &Wait<'_>, longest: Duration) -> bool {
+    let (flow, peer) = (wait.flow, wait.peer);
+    let next =
+        wait.class == SegmentClass::New && flow.snd_nxt == Some(wait.segment.seq) && flow.flight() == 0;
+    let unasked = peer.newly_acked == 0 && peer.snd_nxt == peer.highest_ack;
+    let timed = wait.gap >= RTO_MIN + wait.rtt() && wait.gap <= longest;
+    let stamps = wait.segment.options.timestamps;
+    let same = stamps.is_some() && wait.last.stamp == stamps.map(|stamps| stamps.val);
+    let apart = flow.sent_apart(wait.last, stamps).unwrap_or(wait.gap);
+    let stood = same || apart.times(2) < wait.gap;
+    let sent = next && unasked && timed && !wait.near_sender() && !wait.midway;
+    let released = [flow.view.window_opened(), flow.view.clocking_ack()];
+    sent && !stood && !released.iter().flatten().any(|ack| wait.follows(ack))
 }

@@ -16,7 +16,7 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::verdict::{Verdict, burst};
 use super::wait::Wait;
-use super::{black_hole, link_share, nagle, next_repair, receiver_think, think, unseen_copy, used_up};
+use super::{black_hole, link_share, nagle, next_repair, receiver_think, think, used_up};
 use crate::bill::charge::Charge;
 use crate::bill::split::Split;
 use crate::flow::direction::Flow;
@@ -61,7 +61,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
             Confidence::Likely
         }
         SegmentClass::New if wait.flow.missed_since_data > 0 || wait.flow.suspects_missing() => {
-            unseen_copy::of_data(wait)?
+            next_repair::surest_of_data(wait, |timer, copies| timer_slack(timers_of(timer, copies)))?
         }
         _ => return None,
     };
@@ -458,7 +458,7 @@ fn timed(wait: &Wait<'_>) -> bool {
 }
 
 /// Whether an acknowledgement released the segment, not a timer.
-pub(super) fn was_let_go(wait: &Wait<'_>) -> bool {
+fn was_let_go(wait: &Wait<'_>) -> bool {
     let view = &wait.flow.view;
     [view.window_opened(), view.clocking_ack()].iter().flatten().any(|ack| wait.follows(ack))
 }
@@ -471,7 +471,7 @@ const TIMER_SLACK: Duration = Duration::from_millis(30);
 
 /// A timer as late as it may be: the estimate lags the kernel's, and the wheel is coarse
 /// (kernel/time/timer.c).
-pub(super) fn timer_slack(timer: Duration) -> Duration {
+fn timer_slack(timer: Duration) -> Duration {
     timer + timer.divided_by(TIMER_SHARE) + TIMER_SLACK
 }
 

@@ -16,11 +16,10 @@ use tcpwhy_wire::{Duration, Instant, Segment};
 
 use super::pair::Pair;
 use super::repair;
-use super::wait::Wait;
 use crate::bill::charge::Charge;
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER};
-use crate::flow::segment_class::{SegmentClass, SendQueue};
+use crate::flow::segment_class::SegmentClass;
 use crate::words::cause::Cause;
 use crate::words::form::Form;
 use crate::words::limits::{COPIES_MAX, RTO_MIN, TIMER_TICK};
@@ -68,40 +67,6 @@ pub(super) fn of_answer(pair: &Pair<'_>, open: &Open, segment: &Segment, left: D
         ..Detail::default()
     };
     Some(Charge::new(Cause::Rto, flow.side, left, confidence).detail(detail))
-}
-
-/// How certain it is that the next segment of a message is a copy, its first transmission lost before the capture. Without PSH, the sender had
-/// more to send; with it, it may have written later, unless the numbers are known to be the connection's own.
-#[cold]
-#[inline(never)]
-pub(super) fn of_data(wait: &Wait<'_>) -> Option<Confidence> {
-    let (flow, missed) = (wait.flow, wait.flow.missed_since_data);
-    let own = missed > 0 && flow.numbers_its_packets();
-    if !lacks_data(wait) || !own && wait.last.queue != SendQueue::More {
-        return None;
-    }
-    // Its own time before is hardly longer than the timers.
-    let timer = flow.rto.rto().max(RTO_MIN + wait.rtt());
-    let soon = wait.gap <= repair::timer_slack(repair::timers_of(timer, missed)).times(2);
-    Some(if own && soon { Confidence::Likely } else { Confidence::Possible })
-}
-
-/// Whether numbers are missing before the next segment of a message, after a wait as long as a timer, though its sender had nothing to acknowledge:
-/// they carried data. A segment whose stamp is as old as the one before it stood on its way, and one that follows an acknowledgement was let go.
-fn lacks_data(wait: &Wait<'_>) -> bool {
-    let (flow, peer) = (wait.flow, wait.peer);
-    let next =
-        wait.class == SegmentClass::New && flow.snd_nxt == Some(wait.segment.seq) && flow.flight() == 0;
-    let unasked = peer.newly_acked == 0 && peer.snd_nxt == peer.highest_ack;
-    let timer = flow.rto.rto().max(RTO_MIN + wait.rtt());
-    let longest = repair::timer_slack(repair::timers_of(timer, COPIES_MAX));
-    let timed = wait.gap >= RTO_MIN + wait.rtt() && wait.gap <= longest;
-    let stamps = wait.segment.options.timestamps;
-    let same = stamps.is_some() && wait.last.stamp == stamps.map(|stamps| stamps.val);
-    let apart = flow.sent_apart(wait.last, stamps).unwrap_or(wait.gap);
-    let stood = same || apart.times(2) < wait.gap;
-    let sent = next && unasked && timed && !wait.near_sender() && !wait.midway;
-    sent && !stood && !repair::was_let_go(wait)
 }
 
 /// Judges a message's first segment that is a retransmission, the first transmission lost before

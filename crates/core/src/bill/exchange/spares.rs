@@ -5,33 +5,22 @@ use tcpwhy_wire::{Duration, Instant, SackBlock, Segment, Seq};
 use super::Path;
 use crate::bill::pause::Pause;
 use crate::bill::revise::Revision;
-use crate::bill::spare::{Copies, Spare};
+use crate::bill::spare::{CameTwice, Copies, Spare};
 use crate::bill::split::OWN_PACE_MIN;
 use crate::bill::split::Split;
 use crate::words::cause::{Cause, Side};
 use crate::words::limits::HELD_BACK_MAX;
 use crate::words::report::Confidence;
 
-/// A retransmission that came with its first transmission, and may be the capture's own.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct CameTwice {
-    pub at: Instant,
-    pub bytes: [Seq; 2],
-    /// How long the first transmission had stood if it is none.
-    pub stood: Duration,
-    pub packets: [u64; 2],
-}
-
 impl Path {
     /// What came twice and may be the capture's own copy.
     pub(crate) fn note_twice(&mut self, twice: CameTwice) {
-        self.aside.get_or_insert_default().came_twice = Some(twice);
+        self.aside.get_or_insert_default().copies.note_twice(twice);
     }
 
     /// Takes what came twice `since` then, if this D-SACK says that its receiver has both.
     pub(crate) fn take_twice(&mut self, block: SackBlock, since: Instant) -> Option<CameTwice> {
-        let named = |twice: &mut CameTwice| twice.bytes == [block.start, block.end] && twice.at >= since;
-        self.aside.as_mut()?.came_twice.take_if(named)
+        self.aside.as_mut()?.copies.take_twice(block, since)
     }
 
     /// Its retransmissions.
