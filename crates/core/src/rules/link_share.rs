@@ -52,8 +52,7 @@ pub(crate) fn split(wait: &Wait<'_>) -> Split {
             } else {
                 // Paced segments that were held up on the path arrive back to back: that shows no
                 // link.
-                flow.arrivals.is_jerky()
-                    || flow.is_paced() && !flow.arrivals.has_whole_runs()
+                flow.is_paced() && !flow.arrivals.has_whole_runs()
                     || !flow.timestamps && (flow.arrivals.is_uneven() || flow.arrivals.is_outrun())
             };
         let guessed = wait.flow.missing_from_capture || uneven || is_too_long(wait, busy);

@@ -4,7 +4,7 @@ use tcpwhy_core::cause::Cause;
 use tcpwhy_core::report::Confidence;
 use tcpwhy_wire::Duration;
 
-use crate::packet_log::{End, each, log, ms};
+use crate::packet_log::{End, log, ms};
 use crate::seen::Seen;
 
 fn link(seen: &Seen) -> (Duration, Confidence) {
@@ -46,24 +46,6 @@ fn one_interval_that_a_burst_has_waited_for_is_a_link_s() {
     let seen = log(text).rtt(ms(56)).bottleneck(End::Client, 2_000_000).seen_at(End::Client);
     let (ns, confidence) = link(&seen);
     assert!(ns >= ms(20) && confidence == Confidence::Likely, "{seen}");
-}
-
-/// Without time stamps, full segments arrive one by one, 20 to 80 ms apart, or six at once (frames 65 to 99 of a page over a satellite): what
-/// was held up together does not tell a link's rate.
-#[test]
-fn arrivals_by_jerks_show_no_rate_for_certain() {
-    for (steps, most) in [([12.0; 24], Confidence::Likely), (jerks(), Confidence::Possible)] {
-        let at = |n: usize| steps[..n].iter().sum::<f64>();
-        let flight = each(0..24, |n| format!("q+{} S 1448 more #s{n}\n s{n}+0.1 C ack", 40.0 + at(n)));
-        let text = format!("handshake\n +5 C 506 #q\n {flight}\n s23+5 S 100\n +0 C ack");
-        let seen = log(&text).without_timestamps().rtt(ms(100)).seen_at(End::Client);
-        let (ns, confidence) = link(&seen);
-        assert!(ns >= ms(5) && confidence == most, "{seen}");
-    }
-}
-
-fn jerks() -> [f64; 24] {
-    std::array::from_fn(|n| if n % 6 == 0 { 22.0 } else { 0.002 })
 }
 
 /// Two segments arrive 40 ms late, and their receiver acknowledges them one by one (frames 1001 to 1007 of a page): a timer would have
