@@ -102,7 +102,7 @@ fn every_kind_of_capture_reads_as_tshark_reads_it() {
 }
 
 /// Every kind of capture that is read. The name has the ending of the file.
-const KINDS: [(&str, Make); 35] = [
+const KINDS: [(&str, Make); 34] = [
     ("ns.pcap", |r, to| copy(&r.ethernet, to)),
     ("sll.pcap", |r, to| copy(&r.sll, to)),
     ("sll2.pcap", |r, to| copy(&r.sll2, to)),
@@ -153,7 +153,6 @@ const KINDS: [(&str, Make); 35] = [
     ("ppp-with-dir.pcap", |r, to| {
         link(r, to, LinkType::PPP_WITH_DIR, |p| family(p, [0, 0xff, 3, 0, 0x21], [1, 0xff, 3, 0, 0x57]));
     }),
-    ("nflog.pcap", |r, to| link(r, to, LinkType::NFLOG, logged)),
     ("pktap.pcap", |r, to| link(r, to, LinkType::PKTAP, tapped)),
     ("big-endian-us.pcap", |r, to| pcap(r, to, Order::Big, 0xa1b2_c3d4)),
     ("big-endian-ns.pcap", |r, to| pcap(r, to, Order::Big, 0xa1b2_3c4d)),
@@ -214,14 +213,6 @@ fn is_v6(packet: &Packet) -> bool {
 
 fn family<const N: usize>(packet: &Packet, v4: [u8; N], v6: [u8; N]) -> Vec<u8> {
     [if is_v6(packet) { &v6[..] } else { &v4 }, &packet.data[14..]].concat()
-}
-
-/// As a rule of a firewall logs it: with a prefix of its own, the device it came by, and the packet.
-fn logged(packet: &Packet) -> Vec<u8> {
-    let family = if is_v6(packet) { 10 } else { 2 };
-    let [a, b] = ((packet.data.len() - 14 + 4) as u16).to_le_bytes();
-    let fields = [7, 0, 10, 0, b'i', b'n', 0, 0, 8, 0, 4, 0, 0, 0, 0, 2, a, b, 9, 0];
-    [&[family, 0, 0, 5][..], &fields, &packet.data[14..]].concat()
 }
 
 /// Behind the header of a Mac's tap: its length, one packet, the packet's link type (Ethernet), the interface, and 72 bytes about the

@@ -12,7 +12,7 @@ use crate::flow::handshake::Setup;
 use crate::flow::path_memory::is_held_back;
 use crate::rules::proxy::NEARER_BETWEEN;
 use crate::rules::round_trip::Shortened;
-use crate::rules::{handshake, late_start, on_its_way};
+use crate::rules::{handshake, late_start};
 use crate::words::limits::{HELD_BACK_MIN, HOST_VARIATION, QUEUED_MIN};
 
 /// An end that was silent for this long while its peer sent was not in the middle of a burst.
@@ -447,7 +447,7 @@ impl Connection {
                 late_start::refute(open, self.now, shown - least);
             }
         }
-        if rtt - least >= QUEUED_MIN || known.is_none() && self.shown[from] {
+        if rtt - least >= QUEUED_MIN || known.is_none() {
             self.on_long_answer([rtt, least], from, bare);
         }
         self.path_memory.on_least(from, self.now, least, QUEUED_MIN);
@@ -456,21 +456,6 @@ impl Connection {
         }
         if let Some(rtt_to_sender) = self.tap_rtt[to].get() {
             self.flows[to].rto.on_sample(rtt + rtt_to_sender);
-        }
-    }
-
-    /// This end acknowledged after `rtt`, the first one or longer than the `least`. Nobody delays an acknowledgement of more than a segment (RFC 5681,
-    /// 4.2), no program a `bare` one, and no timer one by so little.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn on_long_answer(&mut self, [rtt, least]: [Duration; 2], from: usize, bare: bool) {
-        let above = rtt - least;
-        let several = self.flows[1 - from].newly_acked > self.mss(1 - from);
-        if several && above >= QUEUED_MIN {
-            self.path_memory.on_queued(from, self.now, above);
-        }
-        if bare && (several || above < on_its_way::TIMERS[0].start) && rtt < handshake::LOST_AFTER {
-            self.path_memory.on_long(from, self.now, rtt);
         }
     }
 

@@ -1,7 +1,6 @@
 //! Who said what to whom, and which exchange does it belong to?
 //!
-//! A connection takes its segments in capture order, keeps the state of both directions, draws up the
-//! bill of the exchange under way, and hands each finished one to the ledger.
+//! A connection takes its segments, keeps the state of both directions, bills the exchange under way, and hands each finished one to the ledger.
 
 mod accepting;
 mod acknowledging;
@@ -49,6 +48,7 @@ mod unacceptable;
 mod unread;
 mod usual;
 mod usual_message;
+mod varying;
 
 use tcpwhy_wire::{Duration, Endpoint, Instant, Segment};
 

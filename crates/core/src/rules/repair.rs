@@ -74,16 +74,8 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         (Cause::Rto, _) if black_hole::is_repaired(wait) => (Cause::Rto, black_hole::FORM),
         kind => kind,
     };
-    // A probe may find that nothing was lost, and the D-SACK that says so may be cut off.
-    let confidence =
-        if form == Form::TailProbe && wait.flow.options_cut { Confidence::Possible } else { confidence };
-    let confidence = confidence.min(next_repair::surest_of_fast(wait, form));
-    // If the probe takes new data, no D-SACK can say so.
-    let confidence = if form == Form::NewDataProbe { Confidence::Possible } else { confidence };
-    // Not every host sends D-SACKs (RFC 2883): Linux does, and it has time stamps.
     let refused = form == Form::TailProbe && black_hole::is_in_pieces(wait);
-    let silent = refused || form == Form::TailProbe && !wait.flow.timestamps;
-    let confidence = if silent { confidence.min(Confidence::Likely) } else { confidence };
+    let confidence = confidence.min(surest_of_form(wait, form, refused));
     let detail = Detail {
         retransmits: (form != Form::NewDataProbe).then_some(1),
         timer: (cause == Cause::Rto).then(|| wait.flow.rto.rto()),
@@ -105,6 +97,19 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         split.take(held);
     }
     Some(Verdict { split: split.rest(charge), trigger })
+}
+
+/// How certain it can be that such a repair was needed, or that a router has `refused` what it repeats.
+fn surest_of_form(wait: &Wait<'_>, form: Form, refused: bool) -> Confidence {
+    let confidence = next_repair::surest_of_fast(wait, form);
+    // A probe may find that nothing was lost, and the D-SACK that says so may be cut off.
+    let confidence =
+        if form == Form::TailProbe && wait.flow.options_cut { Confidence::Possible } else { confidence };
+    // If the probe takes new data, no D-SACK can say so.
+    let confidence = if form == Form::NewDataProbe { Confidence::Possible } else { confidence };
+    // Not every host sends D-SACKs (RFC 2883): Linux does, and it has time stamps.
+    let silent = refused || form == Form::TailProbe && !wait.flow.timestamps;
+    if silent { confidence.min(Confidence::Likely) } else { confidence }
 }
 
 /// How certain it is that the first transmission, which passed the capture, was lost. The receiver's
