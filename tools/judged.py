@@ -5,7 +5,7 @@ tools/judged.py DIRECTORY [--program FILE] [--all]
 
 tools/judged.jsonl has `likely` and `certain` lines over other people's captures, drawn by cause, each with its verdict (right,
 too-certain, wrong) and what the packets show. DIRECTORY holds the captures, under whatever names: they are known by their SHA-256
-(`tools/public-captures.sh DIRECTORY tools/public-captures-41.txt` fetches them). For each cause: how many of the lines are still
+(`tools/public-captures.sh DIRECTORY LIST` fetches those of a list, tools/public-captures-41.txt and those before it). For each cause: how many of the lines are still
 likely or certain, and how many of these are right; --all lists those that are not.
 """
 

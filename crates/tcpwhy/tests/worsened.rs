@@ -63,9 +63,9 @@ type Worsening = (&'static str, fn(&[Segment]) -> Vec<Segment>, [u64; 3]);
 const CUT: &str = "64 bytes of each frame";
 
 const WORSENINGS: &[Worsening] = &[
-    ("without the first packet", |all| without_first(all, 1), [0, 23, 2]),
+    ("without the first packet", |all| without_first(all, 1), [1, 22, 2]),
     ("without the first 12", |all| without_first(all, 12), [0, 2, 0]),
-    ("without the first 100", |all| without_first(all, 100), [0, 16, 0]),
+    ("without the first 100", |all| without_first(all, 100), [0, 15, 0]),
     ("from the middle on", |all| without_first(all, all.len() / 2), [0, 2, 0]),
     ("the client's packets only", |all| one_direction(all, true), [0, 4, 0]),
     ("the server's packets only", |all| one_direction(all, false), [0, 0, 0]),
@@ -73,11 +73,12 @@ const WORSENINGS: &[Worsening] = &[
     ("a clock of milliseconds", whole_milliseconds, [1, 0, 1]),
     ("each packet twice", |all| twice(all, false), [0, 0, 0]),
     ("twice, cut differently", |all| twice(all, true), [0, 0, 0]),
-    ("super-segments split", split, [6, 2, 0]),
+    ("super-segments split", split, [6, 1, 0]),
     ("segments merged", merged, [0, 0, 0]),
-    (CUT, |all| all.to_vec(), [7, 5, 10]),
-    ("without the last quarter", |all| all.get(..all.len() * 3 / 4).unwrap_or_default().to_vec(), [0, 0, 0]),
-    ("in bunches of 250 µs", bunches, [38, 106, 1]),
+    (CUT, |all| all.to_vec(), [8, 5, 10]),
+    // Acknowledgements that show a path to vary, so that a handshake is no longer certain, may all be in that quarter.
+    ("without the last quarter", |all| all.get(..all.len() * 3 / 4).unwrap_or_default().to_vec(), [3, 0, 0]),
+    ("in bunches of 250 µs", bunches, [5, 103, 1]),
     ("out of order by 20 µs", two_queues, [1, 0, 0]),
     ("twice, up to 3 ms apart", twice_far_apart, [0, 0, 0]),
     ("twice on one host", twice_on_one_host, [0, 0, 0]),
