@@ -447,7 +447,9 @@ impl Connection {
                 late_start::refute(open, self.now, shown - least);
             }
         }
-        if rtt - least >= QUEUED_MIN || known.is_none() {
+        // The first one is compared with those of other connections.
+        let longer = |min: Duration| rtt - min >= QUEUED_MIN;
+        if rtt - least >= QUEUED_MIN || known.is_none() && self.path_memory.min(from).is_none_or(longer) {
             self.on_long_answer([rtt, least], from, bare);
         }
         self.path_memory.on_least(from, self.now, least, QUEUED_MIN);

@@ -73,7 +73,8 @@ impl Connection {
         let think = gap - path;
         let all_path = self.all_path(SERVER);
         let queued = flow.queued_on_way.get().is_some_and(Duration::is_positive);
-        let varies = self.path_memory.varied_lately(SERVER, self.now, rtt_to_server) >= VARIED_MIN;
+        let varies = think >= VARIED_MIN
+            && self.path_memory.varied_lately(SERVER, self.now, rtt_to_server) >= VARIED_MIN;
         let late =
             think >= HELD_BACK_MIN || varies || self.path_memory.queued_lately(SERVER, self.now).is_some();
         let link = client.unusual.busy_from(asked.at).is_positive();

@@ -10,6 +10,8 @@ use crate::words::limits::{HELD_BACK_MIN, QUEUED_MIN};
 
 /// A queue seen longer ago than this may be gone.
 const LASTS: Duration = Duration::from_secs(1);
+/// ... and by so much. Source: none written down.
+const NEWS_MIN: Duration = Duration::from_millis(1);
 /// How often a connection shares what it knows and asks the others.
 const NEWS_AFTER: Duration = Duration::from_millis(50);
 /// Two round trips of one path differ by at most one part in this many, or by less than a queue. Source: none
@@ -145,7 +147,8 @@ impl PathMemory {
         let (at, longest) = self.took[end];
         if now - at >= LASTS.divided_by(2) || took > longest {
             self.took[end] = (now, took);
-            self.news = true;
+            // What took as long as always is no news to other connections.
+            self.news |= self.min(end).is_some_and(|min| took - min >= NEWS_MIN);
         }
     }
 

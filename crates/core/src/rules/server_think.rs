@@ -403,7 +403,8 @@ fn has_varied(pair: &Pair<'_>, open: &Open, segment: &Segment, left: Duration) -
     let took = open.request.last.map(|asked| segment.at - asked.at + pair.tap_rtt[asker]).unwrap_or_default();
     let usual = |smoothed: Duration| (smoothed - took).max(took - smoothed) <= varied.divided_by(USUAL_SHARE);
     let in_time = |acked| segment.at - acked > left.divided_by(VARIED_SHARE);
-    varied >= varies_from(left)
+    left >= VARIED_MIN
+        && varied >= varies_from(left)
         && !pair.acked_by_itself(open, segment).is_some_and(in_time)
         && !pair.flows[asker].rto.settled().is_some_and(usual)
 }
