@@ -10,7 +10,7 @@ use crate::words::limits::{HELD_BACK_MIN, QUEUED_MIN};
 
 /// A queue seen longer ago than this may be gone.
 const LASTS: Duration = Duration::from_secs(1);
-/// ... and by so much. Source: none written down.
+/// An answer is news to other connections if it took this much longer than the least round trip. Source: none written down.
 const NEWS_MIN: Duration = Duration::from_millis(1);
 /// How often a connection shares what it knows and asks the others.
 const NEWS_AFTER: Duration = Duration::from_millis(50);
