@@ -48,6 +48,8 @@ struct Older {
     small_acked: Option<ClockingAck>,
     all_acked: Option<ClockingAck>,
     window_opened: Option<ClockingAck>,
+    /// The largest window that was used up.
+    used_up: u32,
 }
 
 /// What the sender knew.
@@ -154,7 +156,14 @@ impl View {
     /// An ACK opened a window that had held the sender.
     #[inline(never)]
     pub(crate) fn open_window(&mut self, ack: ClockingAck) {
-        self.older.get_or_insert_default().window_opened = Some(ack);
+        let older = self.older.get_or_insert_default();
+        older.used_up = older.used_up.max(ack.window);
+        older.window_opened = Some(ack);
+    }
+
+    /// The largest window that was used up until an ACK opened it.
+    pub(crate) fn window_used_up(&self) -> u32 {
+        self.older.as_ref().map_or(0, |older| older.used_up)
     }
 
     /// Whether a window opened after `last` was sent.
@@ -169,6 +178,9 @@ impl View {
         }
         self.window >>= powers;
         self.window_peak >>= powers;
+        if let Some(older) = &mut self.older {
+            older.used_up >>= powers;
+        }
         self.right_edge = self.snd_una.map(|snd_una| snd_una + self.window);
     }
 

@@ -89,7 +89,6 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         && !fits(&ack)
         && !flow.unusual.scale_bounds.is_in_use()
         && reader != Some(Form::SlowReader)
-        && !opened_late(wait, &ack)
         && !may_be_initial(wait, &ack);
     // A window does not advance past a missing segment: without the loss it might not have held anything.
     let behind_hole =
@@ -97,7 +96,9 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     // Far from the sender, what comes much later than a round trip behind the opening may have stood, or left with a later one.
     let stood = !follows && !wait.near_sender() && late.times(2) >= wait.rtt();
     // Whoever has sent beyond the window, without room, had read an update that is not in the capture.
-    let confidence = match (behind_hole || ack.room < 0 || stood, certain) {
+    let missed = ack.room < 0;
+    let late_opening = reader.is_none() && opened_late(wait, &ack);
+    let confidence = match (behind_hole || missed || stood || late_opening, certain) {
         (true, _) => Confidence::Possible,
         (false, true) => Confidence::Certain,
         (false, false) => Confidence::Likely,

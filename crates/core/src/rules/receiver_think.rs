@@ -48,9 +48,15 @@ pub(super) fn form(wait: &Wait<'_>, ack: &ClockingAck) -> Option<Form> {
     if held_back && ack.left < ack.flight / 4 && ack.flight > wait.mss {
         return Some(Form::SlowReader);
     }
-    let shrunk =
-        ack.window < ack.window_peak / 2 && !was_read_at_once(wait, ack) && !was_taken_back(wait, ack);
+    let smaller = ack.window < ack.window_peak / 2 || !peak_was_used_up(wait, ack);
+    let shrunk = smaller && !was_read_at_once(wait, ack) && !was_taken_back(wait, ack);
     shrunk.then_some(if ack.window < wait.mss { Form::ZeroWindow } else { Form::SlowReader })
+}
+
+/// Whether the largest window has ever been used up, or is no larger than this one. If not, what this window lacks of it lies unread,
+/// and read at once nothing would have waited for it.
+fn peak_was_used_up(wait: &Wait<'_>, ack: &ClockingAck) -> bool {
+    wait.flow.view.window_used_up().max(ack.window) + 2 * wait.mss >= ack.window_peak
 }
 
 /// The reader's part of a wait of `left` for its window, if the window shows a slow reader or the
@@ -65,7 +71,7 @@ pub(super) fn share(
     left: Duration,
 ) -> Duration {
     let lately = wait.flow.unusual.reader_paused_at + wait.rtt().times(2) + wait.gap >= wait.segment.at;
-    if is_slow && !locked {
+    if is_slow && (!locked || !peak_was_used_up(wait, ack)) {
         return left;
     }
     let held_up = held_up(wait, ack, lately).min(left);

@@ -317,3 +317,24 @@ fn a_congestion_window_does_not_answer_for_late_acknowledgements() {
         assert_eq!(line.confidence, sure, "{delay} {seen}");
     }
 }
+
+/// A reader keeps 14,480 bytes of its buffer unread, the sender uses up what that leaves of it and has never used up the whole: read at once,
+/// nothing would have waited. A whole window that was used up before may have been too small.
+#[test]
+fn a_window_is_the_readers_if_the_whole_of_it_was_never_used_up() {
+    let rtt = ms(20);
+    let text = |whole: &str| {
+        format!(
+            "handshake\n +5 C 100\n +0 S 1448x10 more\n +0 C ack win=60000\n +0 S 1448x20 more\n {whole}
+             +0 C ack win=45520\n +0 S 1448x31 more\n +0 C ack win=45520\n +0 S 1448x31 more\n +0 C ack"
+        )
+    };
+    let reader = |whole: &str| {
+        let seen = log(text(whole)).rtt(rtt).window(End::Client, 60_000).seen_at(End::Server);
+        let bill = seen.exchange(1);
+        (bill.ns(Cause::ReceiverThink, Client), bill.ns(Cause::ReceiveWindow, Client))
+    };
+    assert_eq!(reader(""), (rtt, ms(0)));
+    let (thinks, held) = reader("+0 C ack win=60000\n +0 S 1448x41 more");
+    assert!(thinks < held && held >= rtt, "{thinks} {held}");
+}
