@@ -145,12 +145,13 @@ impl Rounds {
     }
 
     /// How many rounds in a row are flat, including one of `flight` bytes. A congestion window that is used
-    /// up grows by at least half a segment a round (one ACK for two segments, RFC 5681, 3.1).
+    /// up grows by half a segment a round: one ACK for two segments (RFC 5681, 3.1), or CUBIC's 0.53 (RFC 9438,
+    /// 4.3). Half of that is less than any, and the first rounds must not grow at all.
     pub(crate) fn flatness(&self, flight: u32, mss: u32) -> u8 {
         let rounds = self.flat.saturating_add(1);
         let grown = flight.saturating_sub(self.flat_from);
         let flat = self.flat_from > 0
-            && u64::from(grown) * 2 < u64::from(mss) * u64::from(rounds)
+            && u64::from(grown) * 4 < u64::from(mss) * u64::from(rounds)
             && flight >= self.flat_from - self.flat_from / 16;
         if flat { rounds } else { 0 }
     }
@@ -251,6 +252,22 @@ mod tests {
             after(&[28_960, 1_448, 2_896, 5_792, 11_584, 20_272, 21_720]),
             "a start up to half of what was lost"
         );
+    }
+
+    /// A window in avoidance grows by a segment every other round; a send buffer does not.
+    #[test]
+    fn what_grows_by_half_a_segment_a_round_is_not_flat() {
+        let flat = |segments: &[u32]| {
+            let mut rounds = Rounds::default();
+            for &flight in segments {
+                rounds.flight = flight * 1448;
+                rounds.end(Seq(0), 1448);
+            }
+            rounds.flat >= 3
+        };
+        assert!(flat(&[12, 12, 12, 12]));
+        assert!(!flat(&[10, 10, 11, 12, 12, 13, 13, 14, 14, 15]));
+        assert!(!flat(&[12, 12, 13, 13]));
     }
 
     /// Rounds of a transfer over a full link in congestion avoidance, as captured at the receiver: the
