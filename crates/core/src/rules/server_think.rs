@@ -108,9 +108,12 @@ pub(crate) fn judge(
     take_what_was_late(pair, open, segment, class, from, &mut split);
     let mut behind = take_what_was_acknowledged_late(pair, open, segment, from, &mut split);
     if let Some(way) = pair.way_beyond(server, split.left()) {
-        // If the rest is much longer than that, most of it is the server's anyway.
+        // If the rest is much longer than that, most of it is the server's anyway. Otherwise it may hold another round
+        // trip of that way, which nothing shows from here.
         let long = split.left() >= way.ns.times(3);
-        behind = behind.min(if long { Confidence::Likely } else { way.confidence });
+        let again = split.left() >= way.ns.times(2) - way.ns.divided_by(TWICE_SHARE);
+        let known = if again { Confidence::Possible } else { way.confidence };
+        behind = behind.min(if long { Confidence::Likely } else { known });
         split.take(way.evidence(from.packet, segment.packet));
         if goes_twice(pair, open, segment.at - from.at) {
             behind = Confidence::Possible;
