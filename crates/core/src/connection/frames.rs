@@ -35,7 +35,7 @@ const REFUTED: u8 = u8::MAX;
 /// An end whose answers to this many messages are all PING-sized sends no PINGs. Source: none written down.
 const CONFIRMED_MIN: u8 = 8;
 /// The reader of a request this long sends WINDOW_UPDATEs.
-const UPLOAD_MIN: u64 = 10_000;
+pub(super) const UPLOAD_MIN: u64 = 10_000;
 /// Segments that one end writes within this belong together.
 const TOGETHER: Duration = Duration::from_millis(1);
 /// ... and so do those of a server's TLS and HTTP/2 before its program is asked. Source: none written down.

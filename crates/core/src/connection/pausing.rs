@@ -4,6 +4,7 @@
 //! may be shorter than it has been so far.
 
 use super::Connection;
+use super::frame_sizes::is_control;
 use crate::bill::exchange::Open;
 use crate::estimate::rounds::RoundBeyond;
 use crate::flow::ends::{CLIENT, SERVER};
@@ -122,6 +123,15 @@ impl Connection {
         let goes_on =
             from == CLIENT && self.roles.goes_on.always_goes_on(self.next_n) || self.tells_more(from);
         whole && (acknowledged || alike) && !goes_on
+    }
+
+    /// Whether all that the server has said so far, in an encrypted session, is as long as HTTP/2's own frames (RFC 9113, 6.7 and 6.9):
+    /// they may come before the answer, which it was still at work on.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn may_have_only_framed(&self) -> bool {
+        let framed = |open: &Open| self.is_in_cipher(open) && is_control(open.reply_bytes);
+        self.open.as_deref().is_some_and(|open| open.initiator == CLIENT && framed(open))
     }
 
     /// Whether the head of a message has said that there is more to come, whose end it does not tell.

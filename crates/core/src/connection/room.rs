@@ -10,10 +10,11 @@ use tcpwhy_wire::{Instant, Segment};
 
 use super::Connection;
 use super::frame_sizes::{is_control, record_of_windows};
+use super::frames::UPLOAD_MIN;
 use super::opening::AT_ONCE;
 use crate::bill::exchange::Open;
 use crate::flow::ends::{CLIENT, SERVER, side};
-use crate::flow::segment_class::SegmentClass;
+use crate::flow::segment_class::{SegmentClass, SendQueue};
 use crate::rules::application_window;
 use crate::rules::verdict::Verdict;
 use crate::rules::wait::Wait;
@@ -52,28 +53,32 @@ impl Connection {
         gives
     }
 
-    /// Whether a client's encrypted segment, as long as frames of HTTP/2's own, comes while its server is sending: what
-    /// has just arrived ends with a full segment, and more follows. A reply in full flow ends no sooner for that.
+    /// Whether an encrypted segment, as long as frames of HTTP/2's own, comes while its peer is sending: what has just arrived
+    /// ends with a full segment, and more follows. A reply in full flow ends no sooner for that, and an upload is answered by
+    /// none of it.
     #[inline]
     pub(super) fn speaks_meanwhile(&mut self, segment: &Segment, from: usize, class: SegmentClass) -> bool {
-        from == CLIENT
-            && class == SegmentClass::New
+        class == SegmentClass::New
             && segment.payload_len <= WORD_MAX
-            && self.is_frame_in_full_flow(segment)
+            && is_control(segment.payload_len.into())
+            && self.is_frame_in_full_flow(segment, from)
     }
 
     #[cold]
     #[inline(never)]
-    fn is_frame_in_full_flow(&mut self, segment: &Segment) -> bool {
-        let open =
-            self.open.as_deref().filter(|open| open.initiator == CLIENT && open.reply.index >= FLOW_MIN);
-        let Some(said) = open.and_then(|open| open.reply.frontier()) else { return false };
-        let flows = self.flows[SERVER].is_full(said.len, self.mss(SERVER))
-            && self.flows[SERVER].last_data.is_some_and(|last| last.packet == said.packet)
-            && segment.at - said.at <= self.rtt_min().map_or(HELD_BACK_MIN, |rtt| rtt.min(HELD_BACK_MIN));
-        let frame = flows && is_control(segment.payload_len.into()) && self.speaks_tls();
+    fn is_frame_in_full_flow(&mut self, segment: &Segment, from: usize) -> bool {
+        let Some(open) = self.open.as_deref().filter(|open| open.initiator == CLIENT) else { return false };
+        let upload = from == SERVER && open.reply_first.is_none() && open.request_bytes >= UPLOAD_MIN;
+        let (path, begun) = if from == CLIENT { (&open.reply, true) } else { (&open.request, upload) };
+        let Some(said) = path.frontier().filter(|_| begun && path.index >= FLOW_MIN) else { return false };
+        let peer = &self.flows[1 - from];
+        let soon = self.rtt_min().map_or(HELD_BACK_MIN, |rtt| rtt.min(HELD_BACK_MIN));
+        let flows = peer.is_full(said.len, self.mss(1 - from))
+            && peer.last_data.is_some_and(|last| last.packet == said.packet)
+            && (segment.at - said.at <= soon || upload && said.queue == SendQueue::More);
+        let frame = flows && self.speaks_tls();
         if frame {
-            self.frames.leave_out(CLIENT, segment.at);
+            self.frames.leave_out(from, segment.at);
         }
         frame
     }

@@ -396,3 +396,41 @@ fn a_reply_in_full_flow_goes_on_behind_a_frame() {
         seen.exchange(1).elapsed(ms(90), ms(0.1));
     }
 }
+
+/// A resolver over HTTP/2 updates its client's window by one record of 35 bytes at once, and answers 30 ms later in 555 (frames 3114 to 3136 of a
+/// browser's): what comes between may be the answer's whole wait. Behind 150 bytes it is a pause.
+#[test]
+fn what_follows_a_window_in_cipher_may_begin_the_answer() {
+    for (first, sure) in [(35, Confidence::Possible), (150, Confidence::Likely)] {
+        let begins = "handshake\n +1 C 517\n +1 S 1448x3\n +0 C 80\n +0.1 S 300\n +0 C ack\n";
+        let quick = "+20 C 215\n +2 S 555\n +0 C ack\n".repeat(4);
+        let text = format!("{begins} {quick} +40 C 215 #q\n q+1 S {first}\n q+31 S 555\n +0 C ack");
+        let ends = [CLIENT, Endpoint { port: 443, ..SERVER }];
+        let seen = log(text).rtt(ms(6)).between(ends).without_timestamps().seen_at(End::Client);
+        let pauses = seen.longer(Cause::SenderThink, ms(20));
+        assert!(pauses.iter().all(|line| line.confidence == sure) && !pauses.is_empty(), "{first}: {seen}");
+    }
+}
+
+/// A phone uploads in TLS without a pause, and its server sends 35 bytes now and then (frames of an upload whose next part was billed one round trip,
+/// certain): what goes on behind these is the same request. Messages of another length may be answers.
+#[test]
+fn an_upload_in_cipher_goes_on_behind_what_may_be_frames() {
+    for (word, goes_on) in [(35, true), (57, false)] {
+        let parts = |from: i64| each(from..from + 5, |n| format!("+8 C 1448x4 more #u{n}\n u{n}+0 S ack"));
+        let [first, second, third] = [0, 5, 10].map(parts);
+        let text = format!(
+            "handshake\n +1 C 517\n +1 S 1448x3\n +0 C 80\n +0.1 C 692\n +0 S 500\n +0 C ack
+             {first}\n u4+0.1 S {word}\n {second}\n u9+0.1 S {word}\n {third}
+             +1 C 300 #e\n +0 S ack\n e+40 S 400\n +0 C ack"
+        );
+        let ends = [CLIENT, Endpoint { port: 443, ..SERVER }];
+        for end in End::BOTH {
+            let seen = log(&text).rtt(ms(50)).between(ends).without_timestamps().seen_at(end);
+            let exchanges = &seen.connection().exchanges;
+            assert_eq!(exchanges.len() == 4, goes_on, "{word}: {seen}");
+            let last = exchanges.last().expect("the upload");
+            assert_eq!(last.request_bytes == 15 * 4 * 1448 + 300, goes_on, "{word}: {seen}");
+        }
+    }
+}
