@@ -125,12 +125,13 @@ impl Connection {
         whole && (acknowledged || alike) && !goes_on
     }
 
-    /// Whether all that the server has said so far, in an encrypted session, is as long as HTTP/2's own frames (RFC 9113, 6.7 and 6.9):
-    /// they may come before the answer, which it was still at work on.
+    /// Whether all that the server has said so far, in an encrypted session, or has said last, is as long as HTTP/2's own frames
+    /// (RFC 9113, 6.7 and 6.9): they may come before an answer that it was still at work on.
     #[cold]
     #[inline(never)]
-    pub(super) fn may_have_only_framed(&self) -> bool {
-        let framed = |open: &Open| self.is_in_cipher(open) && is_control(open.reply_bytes);
+    pub(super) fn may_have_only_framed(&self, last: &LastData) -> bool {
+        let frames = |open: &Open| is_control(open.reply_bytes) || is_control(last.len.into());
+        let framed = |open: &Open| self.is_in_cipher(open) && frames(open);
         self.open.as_deref().is_some_and(|open| open.initiator == CLIENT && framed(open))
     }
 

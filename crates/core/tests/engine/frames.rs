@@ -398,13 +398,17 @@ fn a_reply_in_full_flow_goes_on_behind_a_frame() {
 }
 
 /// A resolver over HTTP/2 updates its client's window by one record of 35 bytes at once, and answers 30 ms later in 555 (frames 3114 to 3136 of a
-/// browser's): what comes between may be the answer's whole wait. Behind 150 bytes it is a pause.
+/// browser's): what comes between may be the answer's whole wait, whether or not another answer came before that. Behind 150 bytes it is a pause.
 #[test]
 fn what_follows_a_window_in_cipher_may_begin_the_answer() {
-    for (first, sure) in [(35, Confidence::Possible), (150, Confidence::Likely)] {
+    for (first, sure) in [
+        ("S 35", Confidence::Possible),
+        ("S 499\n +0 S 35", Confidence::Possible),
+        ("S 150", Confidence::Likely),
+    ] {
         let begins = "handshake\n +1 C 517\n +1 S 1448x3\n +0 C 80\n +0.1 S 300\n +0 C ack\n";
         let quick = "+20 C 215\n +2 S 555\n +0 C ack\n".repeat(4);
-        let text = format!("{begins} {quick} +40 C 215 #q\n q+1 S {first}\n q+31 S 555\n +0 C ack");
+        let text = format!("{begins} {quick} +40 C 215 #q\n q+1 {first}\n q+31 S 555\n +0 C ack");
         let ends = [CLIENT, Endpoint { port: 443, ..SERVER }];
         let seen = log(text).rtt(ms(6)).between(ends).without_timestamps().seen_at(End::Client);
         let pauses = seen.longer(Cause::SenderThink, ms(20));
