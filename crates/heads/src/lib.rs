@@ -32,6 +32,7 @@ mod iscsi;
 mod kafka;
 mod ldap;
 mod memcached;
+mod mms;
 mod modbus;
 mod mongodb;
 mod mqtt;

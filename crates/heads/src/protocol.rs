@@ -7,8 +7,8 @@ use crate::{
     iscsi, kafka, ldap,
 };
 use crate::{
-    memcached, modbus, mongodb, mqtt, mysql, nats, nbd, onc_rpc, opc_ua, openflow, pop3, postgresql, redis,
-    rfb, rtsp, s7,
+    memcached, mms, modbus, mongodb, mqtt, mysql, nats, nbd, onc_rpc, opc_ua, openflow, pop3, postgresql,
+    redis, rfb, rtsp, s7,
 };
 use crate::{smb2, smpp, smtp, socks, ssh, syslog, tds, thrift, tls, websocket, zookeeper};
 
@@ -124,6 +124,7 @@ protocols! {
     Giop = giop::Giop, "GIOP";
     Socks = socks::Socks, "SOCKS";
     Irc = irc::Irc, "IRC";
+    Mms = mms::Mms, "MMS";
 }
 
 /// A set of protocols, a bit for each.

@@ -11,6 +11,7 @@ pub(crate) const LOGS: &[(&str, Protocol, &str)] = &[
     ("ethernet_ip", Protocol::EthernetIp, ETHERNET_IP),
     ("dnp3", Protocol::Dnp3, DNP3),
     ("giop", Protocol::Giop, GIOP),
+    ("mms", Protocol::Mms, MMS),
 ];
 
 /// RFC 6733, 5.3 and 5.5: either side watches the other. A proxy may answer with a hop-by-hop identifier of its own (frames 10 and 142 of a core network's).
@@ -205,6 +206,46 @@ fn giop() {
         < 0 Request asks #7 len 24 first last
         = GIOP
         > 0 Reply answers #7 len 24 first last
+        ",
+    );
+}
+
+/// A control centre opens a session with another one over ISO transport, whose header of four bytes comes by itself once. Both ask, with numbers of their own; one
+/// question ends in an error, an answer takes two packets, and a report was not asked for.
+const MMS: &str = r"
+    > \x03\x00\x00\x1b\x02\xf0\x80\x0d\x12\x05\x06\x13\x01\x00\x16\x01\x02\x14\x02\x00\x02\xc1\x041\x02\xa0\x00
+    < \x03\x00\x00\x1b\x02\xf0\x80\x0e\x12\x05\x06\x13\x01\x00\x16\x01\x02\x14\x02\x00\x02\xc1\x041\x02\xa0\x00
+    > \x03\x00\x00\x1b
+    > \x02\xf0\x80\x01\x00\x01\x00a\x0e0\x0c\x02\x01\x03\xa0\x07\xa0\x05\x02\x01\x01\x82\x00
+    < \x03\x00\x00\x20\x02\xf0\x80\x01\x00\x01\x00a\x130\x11\x02\x01\x03\xa0\x0c\xa0\x0a\x02\x02\x11O\xa4\x04abcd
+    < \x03\x00\x00\x1f\x02\xf0\x80\x01\x00\x01\x00a\x120\x10\x02\x01\x03\xa0\x0b\xa1\x09\x02\x01\x01\xa2\x04efgh
+    > \x03\x00\x00\x1e\x02\xf0\x80\x01\x00\x01\x00a\x110\x0f\x02\x01\x03\xa0\x0a\xa2\x08\x80\x02\x11O\xa2\x02ij
+    < \x03\x00\x00\xe5\x02\xf0\x80\x01\x00\x01\x00a\x81\xd70\x81\xd4\x02\x01\x03\xa0\x81\xce\xa3\x81\xcb\xa0\x81\xc8rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr
+    > \x03\x00\x00\x1c\x02\xf0\x80\x01\x00\x01\x00a\x0f0\x0d\x02\x01\x03\xa0\x08\xa0\x06\x02\x01\x02\xa4\x01x
+    < \x03\x00\x009\x02\xf0\x00\x01\x00\x01\x00aJ0H\x02\x01\x03\xa0C\xa1A\x02\x01\x02\xa4<vvvvvvvvvvvvvvvvvvvvvvvvvvvvvv
+    < \x03\x00\x00%\x02\xf0\x80vvvvvvvvvvvvvvvvvvvvvvvvvvvvvv
+    > \x03\x00\x00\x16\x02\xf0\x80\x01\x00\x01\x00a\x090\x07\x02\x01\x03\xa0\x02\x8b\x00
+    < \x03\x00\x00\x16\x02\xf0\x80\x01\x00\x01\x00a\x090\x07\x02\x01\x03\xa0\x02\x8c\x00
+";
+
+#[test]
+fn mms() {
+    tells(
+        MMS,
+        "
+        > 0 initiate asks len 27 first last
+        = MMS
+        < 0 initiated answers len 27 first last
+        > 27 request asks #1 len 27 first last
+        < 27 request asks #4431 len 32 first last
+        < 59 response answers #1 len 31 first last
+        > 54 error answers #4431 len 30 first last
+        < 90 report pushes len 229 first last
+        > 84 request asks #2 len 28 first last
+        < 319 response answers #2 len 57 first
+        < 376 part answers #2 len 37 last
+        > 112 conclude asks len 22 first last
+        < 413 concluded answers len 22 first last
         ",
     );
 }
