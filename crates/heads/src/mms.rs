@@ -170,7 +170,7 @@ fn data(bytes: &[u8]) -> Option<Option<What>> {
 /// How many bytes a length takes that begins so (X.690, 8.1.3); none is longer in a packet.
 fn length_of_length(first: u8) -> Option<usize> {
     match first {
-        0..0x80 => Some(1),
+        0..=0x7f => Some(1),
         0x81 | 0x82 => Some(usize::from(first & 0x7f) + 1),
         _ => None,
     }

@@ -202,9 +202,7 @@ impl Connection {
             verdict.split.doubt(); // each may be a message of its own
         } else if wait.gap >= PIECES_MIN && self.may_have_ended(wait, from) {
             verdict.split.doubt_waiting(); // what came before may have been a whole message
-        } else if from == SERVER
-            && (self.frames.ended_a_stream(wait.last) || self.may_have_only_framed(wait.last))
-        {
+        } else if from == SERVER && self.may_begin_again(wait.last) {
             verdict.split.doubt(); // it belongs to another stream, or begins the answer
         } else if self.frames.is_http2() {
             self.weigh_stream(from, &mut verdict.split);

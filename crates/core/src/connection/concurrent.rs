@@ -15,6 +15,7 @@ use tcpwhy_wire::{Duration, Segment, Seq};
 use super::Connection;
 use super::billing::NAGLE;
 use super::closing::doubt_pauses;
+use super::headless::{HEAD_MAX, Headless, clip};
 use super::streaming::Answered;
 use super::talk::{Part, Resent, Talk, Unread, asked_at_once, expects};
 use crate::bill::account::Account;
@@ -118,7 +119,8 @@ impl Connection {
             unread.marks.clear(); // they wait for bytes that never come
         }
         let begin = unread.begin.unwrap_or(segment.seq);
-        let own = |mark: &&Mark| !mark.by_peer && mark.role != Role::Lost && mark.seq.at_or_after(begin);
+        let known = |mark: &Mark| begin - mark.seq > HEAD_MAX as i32;
+        let own = |mark: &&Mark| !mark.by_peer && mark.role != Role::Lost && !known(mark);
         unread.marks.extend(marks.iter().filter(own));
         unread.marks.sort_by_key(|mark| mark.seq - begin);
         unread.marks.dedup();
@@ -188,6 +190,8 @@ impl Connection {
         if open.reply_first.is_some() {
             ask.answer = passed(&open.reply, open.reply_bytes, self.flows[1 - open.initiator].snd_nxt);
         }
+        clip(Some(&mut ask.question), waiting.end);
+        clip(ask.answer.as_mut(), waiting.answer_end);
         talk.parts[ask.asker] = Part { of: Some((ask.n, false)), end: waiting.end, last: false };
         let answer = Part { of: Some((ask.n, true)), end: waiting.answer_end, last: waiting.answer_is_last };
         talk.parts[1 - ask.asker] = if waiting.is_answering { answer } else { Part::default() };
@@ -283,12 +287,13 @@ impl Connection {
         let Some(talk) = self.talk.as_deref_mut() else { return };
         let part = talk.parts[from];
         let Some((n, is_answer)) = part.of else {
-            let unseen = (end - first).max(0) as u32;
-            talk.unread[from].seen = talk.unread[from].seen.saturating_sub(unseen);
+            let unread = &mut talk.unread[from];
+            unread.seen = unread.seen.saturating_sub((end - first).max(0) as u32);
+            unread.headless = Headless::behind(unread.headless, [first, end], now, segment);
             return;
         };
         let reached = part.end.is_some_and(|last| end.at_or_after(last));
-        let end = if reached { part.end.unwrap_or(end) } else { end };
+        let (end, all) = (if reached { part.end.unwrap_or(end) } else { end }, end);
         // Bytes missing from the capture are in no sum.
         let bytes = ((end - first).max(0) as u32).min(talk.unread[from].seen);
         let Some(ask) = talk.find(n) else { return };
@@ -306,6 +311,7 @@ impl Connection {
         talk.unread[from].seen -= bytes;
         if reached {
             talk.parts[from] = Part::default();
+            talk.unread[from].headless = Headless::behind(None, [end, all], now, segment);
         }
     }
 
@@ -338,6 +344,7 @@ impl Connection {
             talk.told[from] = mark.role == Role::Tells;
             talk.find(n).map(|ask| (n, ask.asker != from))
         });
+        self.join_head(mark, of, from);
         Part { of, end: mark.end, last: mark.last }
     }
 

@@ -21,6 +21,7 @@ mod general;
 mod giving_up;
 mod going_on;
 mod handing_over;
+mod headless;
 mod held_back;
 mod holds;
 mod keeping_alive;
@@ -162,8 +163,7 @@ pub(crate) struct Connection {
     last_at: Instant,
     /// How often the capture's clock stepped back by more than reordering explains.
     steps: u8,
-    /// The tick of a clock that counts milliseconds: the number that divides all gaps, and how many
-    /// gaps.
+    /// The tick of a clock that counts milliseconds: the number that divides all gaps, and how many gaps.
     gaps: (u16, u8),
     /// By how much the capture's clock was set back in one step, as the ends' own clocks show.
     set_back: Duration,

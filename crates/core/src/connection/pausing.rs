@@ -125,11 +125,16 @@ impl Connection {
         whole && (acknowledged || alike) && !goes_on
     }
 
-    /// Whether all that the server has said so far, in an encrypted session, or has said last, is as long as HTTP/2's own frames
-    /// (RFC 9113, 6.7 and 6.9): they may come before an answer that it was still at work on.
+    /// Whether what the server has said so far, or has said last, in an encrypted session is the end of a stream, or as long as
+    /// HTTP/2's own frames (RFC 9113, 6.7 and 6.9): they may come before an answer that it was still at work on.
+    #[inline]
+    pub(super) fn may_begin_again(&self, last: &LastData) -> bool {
+        self.frames.ended_a_stream(last) || self.may_have_only_framed(last)
+    }
+
     #[cold]
     #[inline(never)]
-    pub(super) fn may_have_only_framed(&self, last: &LastData) -> bool {
+    fn may_have_only_framed(&self, last: &LastData) -> bool {
         let frames = |open: &Open| is_control(open.reply_bytes) || is_control(last.len.into());
         let framed = |open: &Open| self.is_in_cipher(open) && frames(open);
         self.open.as_deref().is_some_and(|open| open.initiator == CLIENT && framed(open))

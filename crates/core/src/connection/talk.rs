@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use tcpwhy_wire::{Duration, Instant, Segment, Seq};
 
+use super::headless::Headless;
 use super::numbered::{Numbered, Ripe, open};
 use crate::bill::account::Account;
 use crate::bill::asked::{Ask, Expects, Passed};
@@ -88,6 +89,8 @@ pub(crate) struct Unread {
     /// How many of them were captured.
     pub seen: u32,
     pub marks: Vec<Mark>,
+    /// The last of them, if their message's head goes on behind them.
+    pub headless: Option<Headless>,
 }
 
 /// A request without a reply, or in the middle of one.
@@ -220,8 +223,7 @@ impl Talk {
         })
     }
 
-    /// Notes the marks of one end while there is one request at a time. The other end has sent bytes up to
-    /// `heard`, of which this one acknowledges those up to `acks`.
+    /// Notes the marks of one end while there is one request at a time. The other end has sent bytes up to `heard`, this one acknowledges those to `acks`.
     pub(super) fn note_in_turn(
         &mut self,
         marks: &[Mark],

@@ -2,7 +2,7 @@
 //! protocol above TCP.
 
 use tcpwhy_core::cause::{Cause, Side};
-use tcpwhy_core::report::{Confidence, Exchange, Kind, Line, Report};
+use tcpwhy_core::report::{Confidence, Exchange, Kind, Line, Pairing, Report};
 use tcpwhy_core::{Analysis, Credit, Mark, Options, Role};
 use tcpwhy_wire::{Duration, Segment};
 
@@ -356,4 +356,52 @@ fn a_session_that_waited_for_a_timer_is_set_up_with_its_request() {
         let shown: Vec<_> = exchanges.iter().map(|of| (of.request_bytes, of.reply_bytes)).collect();
         assert_eq!(shown, [(0, 0), (517, 1214), (603, 661)], "{end:?}: {exchanges:#?}");
     }
+}
+
+/// A device of MMS writes the header of its transport by itself (frames 10 to 90 of a control centre's session), and its client has two requests under
+/// way: each message begins with its header, also where Nagle holds the rest, and all are paired by their numbers.
+#[test]
+fn a_head_in_two_segments_begins_its_message() {
+    let text = "handshake
+         @50 C 4 #q
+         +0.1 C 23
+         q+5 C 4 #r
+         +0.1 C 23
+         q+30 S 4 #a
+         a+4 S 27
+         +0 C ack
+         q+60 S 4 #b
+         b+4 S 27
+         +0 C ack
+         @200 C 4 #s
+         +40 C 23
+         s+45 C 27
+         s+70 S 31
+         +0 C ack
+         s+90 S 31
+         +0 C ack";
+    let begin = |len: u8, inner: [u8; 6]| {
+        let tokens = [2, 0xf0, 0x80, 1, 0, 1, 0];
+        let data = [0x61, inner[0], 0x30, inner[1], 2, 1, 3];
+        [&[3, 0, 0, len][..], &tokens, &data, &[0xa0, inner[2], inner[3], inner[4], 2, 1, inner[5]]].concat()
+    };
+    let ask = |n: u8| [begin(27, [14, 12, 7, 0xa0, 5, n]), vec![0x82, 0]].concat();
+    let answer = |n: u8| [begin(31, [18, 16, 11, 0xa1, 9, n]), vec![0xa2, 4, 1, 2, 3, 4]].concat();
+    let asked: Vec<u8> = (1..5).flat_map(ask).collect();
+    let answered: Vec<u8> = (1..5).flat_map(answer).collect();
+    let payload = |segment: &Segment| {
+        let (stream, first) = if segment.src == SERVER { (&answered, 5_001) } else { (&asked, 1_001) };
+        let begin = (segment.seq.0 - first) as usize;
+        stream[begin..begin + segment.payload_len as usize].to_vec()
+    };
+    let report = read_streams(&log(text).rtt(ms(2)).capture(End::Client), usize::MAX, payload);
+    let exchanges = &report.connections[0].exchanges;
+    let think = |exchange: &Exchange| billed(exchange, Cause::ServerThink, Side::Server);
+    for (n, own) in [(1, 25.0), (2, 54.9), (3, 30.0), (4, 45.0)] {
+        let exchange = &exchanges[n];
+        assert_eq!((exchange.request_bytes, exchange.reply_bytes), (27, 31), "{exchange:#?}");
+        assert_eq!((think(exchange), exchange.by), (ms(own), Some(Pairing::Identifier)), "{exchange:#?}");
+    }
+    assert_eq!(billed(&exchanges[3], Cause::SenderThink, Side::Client), ms(40), "{exchanges:#?}");
+    assert_eq!(billed(&exchanges[2], Cause::SenderThink, Side::Server), ms(4), "{exchanges:#?}");
 }
