@@ -7,6 +7,7 @@ use tcpwhy_wire::{Duration, Endpoint};
 
 use crate::distance::merged;
 use crate::packet_log::{CLIENT, End, SERVER, each, log, ms};
+use crate::seen::Seen;
 
 /// How long the path took, and how certain that is.
 fn path(exchange: &Exchange) -> (Duration, Confidence) {
@@ -298,4 +299,25 @@ fn answers_that_are_always_as_late_keep_their_server_s_time() {
     let bill = seen.exchange(50);
     let own = bill.of(Cause::ServerThink);
     assert_eq!((own.ns, own.confidence), (ms(8), Likely), "{seen}");
+}
+
+/// Captured between the ends, 10 ms from the client and 30 from the server: the client's part is known by its own answers, its host and its radio
+/// included, and when it began to wait passed nowhere (handshakes and first round trips of browsers, seen from their routers). Beside the client all is
+/// certain, and so it is where its part is no longer than 1 ms.
+#[test]
+fn a_capture_between_the_ends_is_not_certain_of_the_clients_part() {
+    let turns = "\n +5 C 100\n +0 S ack\n +20 S 200\n +0 C ack".repeat(6);
+    for (away, sure) in [(0.0, Certain), (1.0, Certain), (10.0, Likely)] {
+        let mut segments =
+            log(format!("handshake {turns}")).rtt(ms(40)).without_timestamps().capture(End::Client);
+        for segment in &mut segments {
+            let shift = ms(away / 2.0);
+            segment.at = if segment.src == CLIENT { segment.at + shift } else { segment.at - shift };
+        }
+        segments.sort_by_key(|segment| segment.at);
+        let seen = Seen::of(segments, "a router");
+        for exchange in &seen.connection().exchanges {
+            assert_eq!(path(exchange), (ms(40), sure), "{seen}");
+        }
+    }
 }

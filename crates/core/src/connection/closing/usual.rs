@@ -19,7 +19,7 @@ use crate::flow::ends::{CLIENT, SERVER};
 use crate::rules::{drain, handshake, late_start, round_trip};
 use crate::tally::closed::Closed;
 use crate::tally::ledger::Ledger;
-use crate::words::limits::{QUEUED_MIN, ROUND_TRIP_PLAY};
+use crate::words::limits::{BESIDE, QUEUED_MIN, ROUND_TRIP_PLAY};
 use crate::words::report::{Confidence, Kind, Pairing};
 
 impl Connection {
@@ -42,7 +42,15 @@ impl Connection {
     #[inline]
     pub(in crate::connection) fn is_alone(&self, end: usize) -> bool {
         let least = self.tap_rtt(end);
-        self.path_memory.is_alone(end, least) || least > QUEUED_MIN && self.varies_at_first(end, least)
+        self.path_memory.is_alone(end, least)
+            || least > QUEUED_MIN && (self.varies_at_first(end, least) || self.is_part_of_way(end, least))
+    }
+
+    /// Whether a capture between the ends has the client's part of the path by its answers alone: its host and its radio are in them, and when it
+    /// began to wait passed no capture.
+    fn is_part_of_way(&self, end: usize, least: Duration) -> bool {
+        let other = self.tap_rtt(SERVER);
+        end == CLIENT && least < other.times(BESIDE) && other < least.times(BESIDE)
     }
 
     fn varies_at_first(&self, end: usize, least: Duration) -> bool {
