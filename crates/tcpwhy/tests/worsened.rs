@@ -69,7 +69,7 @@ const WORSENINGS: &[Worsening] = &[
     ("from the middle on", |all| without_first(all, all.len() / 2), [0, 2, 0]),
     ("the client's packets only", |all| one_direction(all, true), [0, 4, 0]),
     ("the server's packets only", |all| one_direction(all, false), [0, 0, 0]),
-    ("every 50th packet missing", |all| thinned(all, 50), [1, 1, 8]),
+    ("every 50th packet missing", |all| thinned(all, 50), [2, 1, 8]),
     ("a clock of milliseconds", whole_milliseconds, [1, 0, 1]),
     ("each packet twice", |all| twice(all, false), [0, 0, 0]),
     ("twice, cut differently", |all| twice(all, true), [0, 0, 0]),

@@ -24,6 +24,7 @@ mod handing_over;
 mod headless;
 mod held_back;
 mod holds;
+mod joined;
 mod keeping_alive;
 pub(crate) mod ladder;
 mod memory;

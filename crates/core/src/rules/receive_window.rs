@@ -61,8 +61,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     let put_off = |ack: &ClockingAck| {
         backlog && ack.window >= LARGE_SEGMENTS * wait.mss && ack.room < 2 * wait.mss as i32
     };
-    // A segment that went beyond the old window left with the opening, however quickly that was
-    // used.
+    // A segment that went beyond the old window left with the opening, however quickly that was used.
     let passed = |ack: &ClockingAck| {
         wait.near_sender() && ack.packet < wait.last.packet && wait.last.len as i32 > ack.room
     };
@@ -90,15 +89,7 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
         && !flow.unusual.scale_bounds.is_in_use()
         && reader != Some(Form::SlowReader)
         && !may_be_initial(wait, &ack);
-    // A window does not advance past a missing segment: without the loss it might not have held anything.
-    let behind_hole =
-        flow.view.loss_signal.get().is_some_and(|at| at + wait.rtt() + wait.tolerance() >= wait.segment.at);
-    // Far from the sender, what comes much later than a round trip behind the opening may have stood, or left with a later one.
-    let stood = !follows && !wait.near_sender() && late.times(2) >= wait.rtt();
-    // Whoever has sent beyond the window, without room, had read an update that is not in the capture.
-    let missed = ack.room < 0;
-    let late_opening = reader.is_none() && opened_late(wait, &ack);
-    let confidence = match (behind_hole || missed || stood || late_opening, certain) {
+    let confidence = match (may_not_hold(wait, &ack, reader), certain) {
         (true, _) => Confidence::Possible,
         (false, true) => Confidence::Certain,
         (false, false) => Confidence::Likely,
@@ -118,6 +109,22 @@ pub(crate) fn judge(wait: &Wait<'_>) -> Option<Verdict> {
     split.take(Charge { ns: share, ..slow });
     let charge = charge(Cause::ReceiveWindow, confidence, buffer);
     Some(Verdict { split: split.rest(charge), trigger: Trigger::Packet(ack.packet) })
+}
+
+/// Whether something else than the window may have held the segment back.
+fn may_not_hold(wait: &Wait<'_>, ack: &ClockingAck, reader: Option<Form>) -> bool {
+    let flow = wait.flow;
+    // A window does not advance past a missing segment: without the loss it might not have held anything.
+    let behind_hole =
+        flow.view.loss_signal.get().is_some_and(|at| at + wait.rtt() + wait.tolerance() >= wait.segment.at);
+    // Far from the sender, what comes much later than a round trip behind the opening may have stood, or left with a later one.
+    let late = wait.segment.at - ack.earliest_departure;
+    let stood = !wait.follows(ack) && !wait.near_sender() && late.times(2) >= wait.rtt();
+    // Whoever has sent beyond the window, without room, had read an update that is not in the capture.
+    let missed = ack.room < 0;
+    // Without a reader that shows, what held the opening back may have been any program.
+    let held_back = reader.is_none() && opened_late(wait, ack);
+    behind_hole || missed || stood || held_back
 }
 
 /// Whether a connection's first flight is about as long as the window that any sender begins with: both may have stopped it.

@@ -108,8 +108,7 @@ pub(crate) fn judge(
     take_what_was_late(pair, open, segment, class, from, &mut split);
     let mut behind = take_what_was_acknowledged_late(pair, open, segment, from, &mut split);
     if let Some(way) = pair.way_beyond(server, split.left()) {
-        // If the rest is much longer than that, most of it is the server's anyway. Otherwise it may hold another round
-        // trip of that way, which nothing shows from here.
+        // What is much longer is mostly the server's anyway. Otherwise it may hold another such round trip, unseen from here.
         let long = split.left() >= way.ns.times(3);
         let again = split.left() >= way.ns.times(2) - way.ns.divided_by(TWICE_SHARE);
         let known = if again { Confidence::Possible } else { way.confidence };
