@@ -92,10 +92,9 @@ const ONE_HOST_MAX: Duration = Duration::from_micros(100);
 
 /// One connection while it is open.
 ///
-/// Its methods are of four kinds: `on_*` take an event and change the state, `learn_*` measure from it,
-/// those named for a question (`is_*`, `starts_message`, `silence`) decide and change nothing but
-/// memory of their own, and `close*` hand finished exchanges to the ledger. Segments come in by
-/// `on_usual` or `on_segment`, and `close` ends the connection.
+/// Its methods are of four kinds: `on_*` take an event and change the state, `learn_*` measure from it, those named for
+/// a question (`is_*`, `starts_message`, `silence`) decide and change nothing but memory of their own, and `close*` hand
+/// finished exchanges to the ledger. Segments come in by `on_usual` or `on_segment`, and `close` ends the connection.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::struct_excessive_bools, reason = "each says something of its own")]
 pub(crate) struct Connection {
