@@ -78,7 +78,7 @@ impl Talk for Mms {
                     Head { id, len: Some(all), last: ends, ..Head::piece(role, "part") }
                 } else {
                     let Some(what) = what(bytes, usize::from(len)) else { return Step::Need };
-                    let Some((role, id, name)) = what else { return Step::Wrong };
+                    let Content::Message(role, id, name) = what else { return Step::Wrong };
                     *open = (!ends).then_some((role, id));
                     Head { id, last: ends, ..Head::whole(role, name, all) }
                 }
@@ -100,15 +100,20 @@ impl Talk for Mms {
     }
 }
 
-/// A message's role, number and name.
-type What = (Role, Option<u64>, &'static str);
+/// What a packet holds.
+enum Content {
+    /// A message's role, number and name.
+    Message(Role, Option<u64>, &'static str),
+    /// Nothing of this protocol.
+    Other,
+}
 
-/// What a packet of `len` bytes holds; `Some(None)` if it is not of this protocol, `None` if that is still to come.
-fn what(bytes: &[u8], len: usize) -> Option<Option<What>> {
+/// What a packet of `len` bytes holds; `None` if that is still to come.
+fn what(bytes: &[u8], len: usize) -> Option<Content> {
     if len == SESSION {
-        return Some(Some((Role::Neither, None, "acknowledgement")));
+        return Some(Content::Message(Role::Neither, None, "acknowledgement"));
     }
-    let plain = |role, name| Some(Some((role, None, name)));
+    let plain = |role, name| Some(Content::Message(role, None, name));
     match *bytes.get(SESSION)? {
         CONNECT => plain(Role::Asks, "initiate"),
         ACCEPT => plain(Role::Answers, "initiated"),
@@ -119,7 +124,7 @@ fn what(bytes: &[u8], len: usize) -> Option<Option<What>> {
         _ => {
             let session = bytes.get(SESSION..)?.first_chunk()?;
             if *session != TOKENS_AND_DATA {
-                return Some(None);
+                return Some(Content::Other);
             }
             data(bytes.get(SESSION + TOKENS_AND_DATA.len()..)?)
         }
@@ -127,17 +132,19 @@ fn what(bytes: &[u8], len: usize) -> Option<Option<What>> {
 }
 
 /// The message in the value of a presentation's user data, likewise.
-fn data(bytes: &[u8]) -> Option<Option<What>> {
+fn data(bytes: &[u8]) -> Option<Content> {
     let mut at = 0;
     // The context's number has one byte, which follows its length.
     for (tag, content) in [(USER_DATA, 0), (SEQUENCE, 0), (INTEGER, 1), (VALUE, 0)] {
         let &[found, first] = bytes.get(at..)?.first_chunk()?;
-        let Some(long) = length_of_length(first).filter(|_| found == tag) else { return Some(None) };
+        let Some(long) = length_of_length(first).filter(|_| found == tag) else {
+            return Some(Content::Other);
+        };
         at += 1 + long + content;
     }
     let tag = *bytes.get(at)?;
     at += 1;
-    let unnumbered = |role, name| Some(Some((role, None, name)));
+    let unnumbered = |role, name| Some(Content::Message(role, None, name));
     let (role, name) = match tag {
         REQUEST => (Role::Asks, "request"),
         RESPONSE => (Role::Answers, "response"),
@@ -150,21 +157,21 @@ fn data(bytes: &[u8]) -> Option<Option<What>> {
         0xa9 | 0xaa => return unnumbered(Role::Answers, "initiated"),
         0x8b | 0xab => return unnumbered(Role::Asks, "conclude"),
         0x8c | 0xac | 0xad => return unnumbered(Role::Answers, "concluded"),
-        _ => return Some(None),
+        _ => return Some(Content::Other),
     };
-    let Some(long) = length_of_length(*bytes.get(at)?) else { return Some(None) };
+    let Some(long) = length_of_length(*bytes.get(at)?) else { return Some(Content::Other) };
     at += long;
     // An error may name its number as a tagged value.
     if !matches!(*bytes.get(at)?, INTEGER | 0x80) {
-        return Some(None);
+        return Some(Content::Other);
     }
     let digits = usize::from(*bytes.get(at + 1)?);
     if !(1..=5).contains(&digits) {
-        return Some(None);
+        return Some(Content::Other);
     }
     let digits = bytes.get(at + 2..at + 2 + digits)?;
     let id = digits.iter().fold(0, |id, digit| id << 8 | u64::from(*digit));
-    Some(Some((role, Some(id), name)))
+    Some(Content::Message(role, Some(id), name))
 }
 
 /// How many bytes a length takes that begins so (X.690, 8.1.3); none is longer in a packet.
@@ -192,7 +199,10 @@ fn direction(first: First<'_>) -> Option<Role> {
     match *first.bytes.get(SESSION)? {
         CONNECT => offers.then_some(Role::Asks),
         ACCEPT => offers.then_some(Role::Answers),
-        1 => what(first.bytes, len)?.map(|(role, ..)| role),
+        1 => match what(first.bytes, len)? {
+            Content::Message(role, ..) => Some(role),
+            Content::Other => None,
+        },
         _ => None,
     }
 }
