@@ -289,7 +289,7 @@ impl Connection {
         let Some((n, is_answer)) = part.of else {
             let unread = &mut talk.unread[from];
             unread.seen = unread.seen.saturating_sub((end - first).max(0) as u32);
-            unread.headless = Headless::behind(unread.headless, [first, end], now, segment);
+            unread.headless = Headless::behind(unread.headless.take(), [first, end], now, segment);
             return;
         };
         let reached = part.end.is_some_and(|last| end.at_or_after(last));

@@ -22,16 +22,16 @@ pub(super) struct Headless {
 impl Headless {
     /// So many bytes from `seq` on, which passed `now` with this segment, and those before them.
     pub(super) fn behind(
-        before: Option<Self>,
+        before: Option<Box<Self>>,
         [seq, end]: [Seq; 2],
         now: Instant,
         segment: &Segment,
-    ) -> Option<Self> {
+    ) -> Option<Box<Self>> {
         let bytes = u32::try_from(end - seq).ok()?;
-        let known = before.filter(|before| before.seq + before.bytes == seq);
+        let known = before.filter(|before| before.seq + before.bytes == seq).map(|before| *before);
         let own = known.unwrap_or(Self { seq, bytes: 0, first: (now, segment.packet) });
         let bytes = own.bytes.saturating_add(bytes);
-        (1..=HEAD_MAX).contains(&bytes).then_some(Self { bytes, ..own })
+        (1..=HEAD_MAX).contains(&bytes).then(|| Box::new(Self { bytes, ..own }))
     }
 }
 

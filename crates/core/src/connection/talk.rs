@@ -90,7 +90,7 @@ pub(crate) struct Unread {
     pub seen: u32,
     pub marks: Vec<Mark>,
     /// The last of them, if their message's head goes on behind them.
-    pub headless: Option<Headless>,
+    pub headless: Option<Box<Headless>>,
 }
 
 /// A request without a reply, or in the middle of one.
